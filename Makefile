@@ -1,0 +1,65 @@
+# GNU make. Every target brings up what it needs in .venv, once.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.stablecast-ready
+
+# The environment's interpreter if there is one, else the one to make it with.
+INTERPRETER = $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
+VERSION_CHECK = import sys; print("ok" if sys.version_info >= (3, 11) else "Python %d.%d" % sys.version_info[:2])
+VERSION = $(or $(shell $(INTERPRETER) -c '$(VERSION_CHECK)' 2>/dev/null),not runnable)
+
+# Nothing below may need a home folder that can be written to.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export MPLCONFIGDIR := $(CURDIR)/build/cache/matplotlib
+
+.PHONY: help setup test reproduce bench lint docs format clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(READY) ## Make the environment in .venv (PYTHON=... chooses the interpreter)
+
+# Older pip reads PIP_CONSTRAINT for the build environment, newer pip PIP_BUILD_CONSTRAINT.
+$(READY): pyproject.toml constraints.txt
+	@$(if $(filter ok,$(VERSION)),,$(error stablecast needs Python 3.11 or newer, and $(INTERPRETER) is $(VERSION)))
+	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then $(PYTHON) -m venv $(VENV); fi
+	@echo "Installing stablecast and its tools into $(VENV)"
+	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+		$(BIN)/python -m pip install --quiet --constraint constraints.txt -e ".[dev]"
+	@touch $@
+
+test: lint ## Lint, then run every test
+	$(BIN)/python -m stablecast.simulate.warm
+	$(BIN)/python -m pytest -n 2
+
+reproduce: $(READY) ## Reproduce the papers into build/reproduce
+	$(BIN)/stablecast reproduce --out build/reproduce
+
+bench: $(READY) ## Run the benchmarks
+	$(BIN)/python -m benchmarks.run
+
+lint: $(READY) ## Check style, formatting, types and the packages' imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(READY) ## Run the documentation's examples
+	$(BIN)/python -m pytest -q tests/docs
+
+format: $(READY) ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+clean: ## Remove what was built and the caches (not .venv)
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	find . \( -path ./.git -o -path ./$(VENV) \) -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,78 @@
+"""Compilation of kernels, with a cache on disk that notices every edit.
+
+numba keys its cache on the file that holds a function, and does not see that a function which that one
+calls was edited elsewhere.  The cache folder is therefore named by a digest of all the sources that hold
+kernels: an edit anywhere opens a new, empty folder.  It has to be named before numba is imported, which is
+why no module of this package imports numba but this one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).resolve().parent
+KERNEL_PACKAGES = ("frontier", "overlays", "protocols", "multicast", "membership", "simulate")
+
+
+def sources_digest() -> str:
+    """Return a short digest of every source file that may hold a kernel."""
+    digest = hashlib.blake2s(sys.version.encode())
+    files = [Path(__file__)]
+    for package in KERNEL_PACKAGES:
+        files += sorted((PACKAGE / package).rglob("*.py"))
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled code for the sources as they are now, creating it.
+
+    ``STABLECAST_CACHE_DIR`` overrides the place; otherwise the user's cache folder is used, and a private
+    temporary folder where that cannot be written.
+    """
+    digest = sources_digest()
+    override = os.environ.get("STABLECAST_CACHE_DIR")
+    home_cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    for base in (override, os.path.join(home_cache, "stablecast")):
+        if base and _writable(Path(base) / digest):
+            return Path(base) / digest
+    fallback = Path(tempfile.gettempdir()) / f"stablecast-{os.getuid()}" / digest
+    fallback.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return fallback
+
+
+CACHE_FOLDER = cache_folder()
+if "numba" not in sys.modules:
+    os.environ["NUMBA_CACHE_DIR"] = str(CACHE_FOLDER)
+
+import numba  # noqa: E402
+
+numba.config.CACHE_DIR = str(CACHE_FOLDER)
+
+
+def kernel(function: F) -> F:
+    """Compile a function over NumPy arrays and scalars; it stays callable from Python.
+
+    Kernels borrow the arrays that they are given and never allocate, so reference counts, which would be
+    most of the time of a small one, are left out.
+    """
+    compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+    return compiled

@@ -1,0 +1,30 @@
+"""The one root of every exception that stablecast raises on purpose."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class StablecastError(Exception):
+    """Something the caller can mend; the message says what, where, and what is accepted."""
+
+
+class InvalidInput(StablecastError, ValueError):
+    """An argument, an option or a file that cannot be accepted."""
+
+
+class SafetyViolation(StablecastError):
+    """A checker outside the protocols saw something called stable, or released, too early."""
+
+
+class Stalled(StablecastError):
+    """A run ended while a member still waited for something that can no longer come."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str]) -> InvalidInput:
+    """Build the error for a name that is not in a registry, with the nearest name that is."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return InvalidInput(f"unknown {what} '{name}'{hint} (accepted: {', '.join(names)})")

@@ -1,0 +1,1 @@
+"""Getting the data to everyone: repair and buffers, as pure state machines beside the stability protocols."""

@@ -1,0 +1,144 @@
+"""What a kernel sees: one member's arrays, the message at hand, and an outbox.
+
+A kernel is a function in the subset that numba compiles.  It reads and writes the arrays of the member that
+it is given and puts what it sends into the outbox; it has no clock, no socket and no randomness of its own.
+The simulator's loop and the live machine call the very same functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stablecast._jit import kernel
+from stablecast.frontier import copy_into, exceeds, raise_to
+
+IntArray = NDArray[np.integer[Any]]
+
+GROUP = -1
+"""Destination of a multicast: every member, the sender included."""
+
+SENDS, ARRAYS, LEARNED, ROSE, FINISHED = 0, 1, 2, 3, 4
+"""Entries of ``Outbox.marks``: counts of sends and of arrays among them; executions; whether stable rose."""
+
+NOTHING, ARRAY, RECEIVED = 0, 1, 2
+"""Values of ``Outbox.carries``: only a header, an array of its own, the sender's received array."""
+
+
+class Member(NamedTuple):
+    """One member's state, as views into the driver's arrays."""
+
+    index: int
+    """Own number in the group, from 0; number 0 starts executions."""
+    group_size: int
+    """Number of members."""
+    received: IntArray
+    """R: for each sender, the last message of the unbroken prefix that this member has."""
+    gathered: IntArray
+    """S: minima under construction, one row a slot of the protocol."""
+    stable: IntArray
+    """For each sender, the last message that this member knows to be everywhere."""
+    reg: NDArray[np.int64]
+    """The protocol's own counters; register 0 is the newest execution heard of."""
+    place: NDArray[np.int32]
+    """The member's place in the overlay; its entries are the protocol's to define."""
+
+
+class Message(NamedTuple):
+    """A message as a kernel receives it."""
+
+    kind: int
+    """Index into the protocol's message types."""
+    source: int
+    """The member that sent it."""
+    execution: int
+    """The execution that it belongs to, from 1."""
+    array: IntArray
+    """The sequence numbers that it carries; undefined for a type that carries none."""
+
+
+class Outbox(NamedTuple):
+    """What a kernel call sends and tells; emptied by the driver before each call."""
+
+    marks: NDArray[np.int64]
+    """Number of sends and arrays, then the execution learned and the one finished in this call (0: none)."""
+    kind: NDArray[np.int64]
+    dest: NDArray[np.int64]
+    execution: NDArray[np.int64]
+    carries: NDArray[np.int64]
+    """What each send carries."""
+    slot: NDArray[np.int64]
+    """The rows of ``arrays`` that are free for the arrays of this call, in order."""
+    arrays: IntArray
+
+
+@kernel
+def _header(out: Outbox, kind: int, dest: int, execution: int) -> None:
+    k = out.marks[SENDS]
+    out.kind[k] = kind
+    out.dest[k] = dest
+    out.execution[k] = execution
+    out.marks[SENDS] = k + 1
+
+
+@kernel
+def send(out: Outbox, kind: int, dest: int, execution: int) -> None:
+    """Send a message that is only a header to a member, or to all with ``GROUP``."""
+    out.carries[out.marks[SENDS]] = NOTHING
+    _header(out, kind, dest, execution)
+
+
+@kernel
+def send_array(out: Outbox, kind: int, dest: int, execution: int, array: IntArray) -> None:
+    """Send a copy of an array of sequence numbers."""
+    out.carries[out.marks[SENDS]] = ARRAY
+    _header(out, kind, dest, execution)
+    copy_into(out.arrays[out.slot[out.marks[ARRAYS]]], array)
+    out.marks[ARRAYS] += 1
+
+
+@kernel
+def send_received(out: Outbox, kind: int, dest: int, execution: int) -> None:
+    """Send what this member has received as it is now; a driver may spare the copy where it cannot change."""
+    out.carries[out.marks[SENDS]] = RECEIVED
+    _header(out, kind, dest, execution)
+
+
+@kernel
+def declare_stable(me: Member, out: Outbox, execution: int, array: IntArray) -> None:
+    """Call everything up to ``array`` stable, and tell that this execution's result is known here."""
+    out.marks[LEARNED] = execution
+    if exceeds(array, me.stable):
+        raise_to(me.stable, array)
+        out.marks[ROSE] = 1
+
+
+@kernel
+def finish(out: Outbox, execution: int) -> None:
+    """Tell that this execution has nothing more to do at this member."""
+    out.marks[FINISHED] = execution
+
+
+@kernel
+def clear(marks: NDArray[np.int64]) -> None:
+    """Empty an outbox, given its marks."""
+    marks[SENDS] = 0
+    marks[ARRAYS] = 0
+    marks[LEARNED] = 0
+    marks[ROSE] = 0
+    marks[FINISHED] = 0
+
+
+def make_outbox(sends_max: int, columns: int, dtype: type[np.integer[Any]]) -> Outbox:
+    """Allocate an outbox for up to ``sends_max`` sends in one call."""
+    return Outbox(
+        marks=np.zeros(5, np.int64),
+        kind=np.zeros(sends_max, np.int64),
+        dest=np.zeros(sends_max, np.int64),
+        execution=np.zeros(sends_max, np.int64),
+        carries=np.zeros(sends_max, np.int64),
+        slot=np.arange(sends_max, dtype=np.int64),
+        arrays=np.zeros((sends_max, columns), dtype),
+    )

@@ -1,0 +1,117 @@
+"""A thin machine around the kernels: one member of one group, with time as an argument.
+
+    machine = Machine(protocol, index=3, group_size=8, place=place.of(3), columns=8)
+    machine.receive(kind, source, execution, array, now)
+    for sent in machine.take_sent(): ...
+
+It holds the member's arrays and turns the outbox into values; it decides nothing.  The live runtime and the
+plain driver of the simulator both use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stablecast.protocols.contract.kernels import (
+    ARRAY,
+    FINISHED,
+    LEARNED,
+    NOTHING,
+    SENDS,
+    Member,
+    Message,
+    clear,
+    make_outbox,
+)
+from stablecast.protocols.contract.protocol import Protocol
+
+IntArray = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """A message that a machine wants sent."""
+
+    kind: int
+    """Index into the protocol's message types."""
+    dest: int
+    """A member, or ``GROUP``."""
+    execution: int
+    """The execution that it belongs to."""
+    array: IntArray | None
+    """A copy of the numbers that it carries, if it carries any."""
+
+
+class Machine:
+    """One member's protocol state, driven by calls."""
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        *,
+        index: int,
+        group_size: int,
+        place: NDArray[np.int32],
+        columns: int,
+        dtype: type[np.integer[Any]] = np.int64,
+    ) -> None:
+        self.protocol = protocol
+        self.me = Member(
+            index=index,
+            group_size=group_size,
+            received=np.zeros(columns, dtype),
+            gathered=np.zeros((protocol.slots, columns), dtype),
+            stable=np.zeros(columns, dtype),
+            reg=np.zeros(protocol.registers, np.int64),
+            place=place,
+        )
+        self._out = make_outbox(protocol.sends_max, columns, dtype)
+        self._no_array = np.zeros(columns, dtype)
+
+    @property
+    def learned(self) -> int:
+        """The execution whose result the last call brought, 0 if none."""
+        return int(self._out.marks[LEARNED])
+
+    @property
+    def finished(self) -> int:
+        """The execution that the last call finished at this member, 0 if none."""
+        return int(self._out.marks[FINISHED])
+
+    def start(self, now: int) -> list[Sent]:
+        """Begin the next execution; only member 0 is asked to."""
+        clear(self._out.marks)
+        self.protocol.start(self.me, now, self._out)
+        return self._sent()
+
+    def receive(
+        self, kind: int, source: int, execution: int, array: IntArray | None, now: int
+    ) -> list[Sent]:
+        """Handle a message and return what it makes this member send."""
+        clear(self._out.marks)
+        message = Message(kind, source, execution, self._no_array if array is None else array)
+        self.protocol.receive(self.me, message, now, self._out)
+        return self._sent()
+
+    def _sent(self) -> list[Sent]:
+        out = self._out
+        arrays = iter(out.arrays)
+        return [
+            Sent(
+                kind=int(out.kind[k]),
+                dest=int(out.dest[k]),
+                execution=int(out.execution[k]),
+                array=self._array(int(out.carries[k]), arrays),
+            )
+            for k in range(int(out.marks[SENDS]))
+        ]
+
+    def _array(self, carries: int, arrays: Iterator[IntArray]) -> IntArray | None:
+        if carries == NOTHING:
+            return None
+        return (next(arrays) if carries == ARRAY else self.me.received).copy()

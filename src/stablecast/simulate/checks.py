@@ -1,0 +1,91 @@
+"""Safety, checked outside the protocols after every declaration of every run.
+
+Nothing may be called stable, and so nothing released, while a member lacks it; and no frontier goes back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stablecast._jit import kernel
+from stablecast.frontier import copy_into, exceeds, take_minimum
+from stablecast.simulate.state import (
+    SETTLED,
+    VIOLATION,
+    VIOLATION_COLUMN,
+    VIOLATION_MEMBER,
+)
+from stablecast.simulate.struct import Sim
+from stablecast.simulate.traffic import release
+
+IntArray = NDArray[np.integer[Any]]
+
+EARLY, BACKWARDS, UNDECLARED = 1, 2, 3
+VIOLATIONS = {
+    EARLY: "called stable while a member lacks it",
+    BACKWARDS: "a frontier went back",
+    UNDECLARED: "a frontier changed without being declared",
+}
+
+
+@kernel
+def bring_truth_up_to_date(sim: Sim) -> None:
+    """Compute again, for each column, what every member has received."""
+    copy_into(sim.truth, sim.received[0])
+    for i in range(1, sim.received.shape[0]):
+        take_minimum(sim.truth, sim.received[i])
+
+
+@kernel
+def report(sim: Sim, what: int, member: int, array: IntArray, bound: IntArray) -> None:
+    """Record the first violation, with the first entry above its bound; it ends the run."""
+    if sim.counts[VIOLATION] != 0:
+        return
+    sim.counts[VIOLATION] = what
+    sim.counts[VIOLATION_MEMBER] = member
+    for j in range(array.size):
+        if array[j] > bound[j]:
+            sim.counts[VIOLATION_COLUMN] = j
+            return
+
+
+@kernel
+def check_declaration(sim: Sim, member: int, now: int) -> None:
+    """Compare what a member now calls stable with what it did before and with what everyone has."""
+    stable, declared = sim.stable[member], sim.declared[member]
+    if exceeds(declared, stable):
+        report(sim, BACKWARDS, member, declared, stable)
+    if exceeds(stable, sim.truth):
+        bring_truth_up_to_date(sim)
+        if exceeds(stable, sim.truth):
+            report(sim, EARLY, member, stable, sim.truth)
+    if sim.messages_each > 0:
+        note_releases(sim, member, now)
+    copy_into(declared, stable)
+
+
+@kernel
+def note_releases(sim: Sim, member: int, now: int) -> None:
+    """Let go of what a member has newly declared, and see whether it has everything by now."""
+    stable, declared = sim.stable[member], sim.declared[member]
+    settled = True
+    for j in range(stable.size):
+        if stable[j] > declared[j]:
+            release(sim, member, j, declared[j], stable[j], now)
+        settled &= stable[j] == sim.columns[j].target
+    if settled and not sim.members[member].settled:
+        sim.members[member].settled = 1
+        sim.counts[SETTLED] += 1
+
+
+@kernel
+def check_end(sim: Sim) -> None:
+    """At the end, look for a frontier that moved behind the checkers' back."""
+    for i in range(sim.stable.shape[0]):
+        if exceeds(sim.stable[i], sim.declared[i]):
+            report(sim, UNDECLARED, i, sim.stable[i], sim.declared[i])
+        if exceeds(sim.declared[i], sim.stable[i]):
+            report(sim, UNDECLARED, i, sim.declared[i], sim.stable[i])

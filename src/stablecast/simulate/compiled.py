@@ -1,0 +1,55 @@
+"""A copy of the event loop for each protocol, kept with the compiled code that belongs to it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from stablecast._jit import CACHE_FOLDER
+from stablecast.protocols.contract import Protocol
+
+TEMPLATE = Path(__file__).with_name("loop.py")
+MARK = "  # the protocol"
+
+
+def specialised_source(protocol: Protocol) -> str:
+    """Return the loop's source with the import of this protocol's kernels."""
+    lines = TEMPLATE.read_text(encoding="utf-8").splitlines()
+    marked = [number for number, line in enumerate(lines) if line.endswith(MARK)]
+    if len(marked) != 1:
+        raise RuntimeError(f"{TEMPLATE.name} must mark exactly one import with '{MARK.strip()}'")
+    lines[marked[0]] = f"from {protocol.module} import receive, start{MARK}"
+    return "\n".join(lines) + "\n"
+
+
+@cache
+def loop_for(protocol: Protocol) -> ModuleType:
+    """Return the module that holds this protocol's loop; compiled code is found again in later processes."""
+    name = f"stablecast_loop_{protocol.name}"
+    file = CACHE_FOLDER / f"{name}.py"
+    if not file.exists():
+        _write_whole(file, specialised_source(protocol))
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _write_whole(file: Path, text: str) -> None:
+    """Write a file so that another process sees all of it or nothing; the first writer wins."""
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.name)
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    try:
+        os.link(temporary, file)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(temporary)

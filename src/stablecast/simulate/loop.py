@@ -1,0 +1,213 @@
+"""The event loop.  It is compiled once for each protocol, with the protocol's kernels in it.
+
+The import marked ``# the protocol`` is the only line that differs: :mod:`stablecast.simulate.compiled` writes a
+copy of this file for each protocol, because numba keeps compiled code only for functions that import what
+they call.  The loop returns whenever Python has something to do (more room, a full trace, a violation) and
+is called again with the same arrays.
+"""
+
+from __future__ import annotations
+
+from stablecast._jit import kernel
+from stablecast.protocols.contract.kernels import Member, Outbox, clear
+from stablecast.protocols.coordp import receive, start  # the protocol
+from stablecast.simulate.drive import (
+    after_kernel,
+    joins_at_start,
+    message_view,
+    note_handling,
+    note_start,
+    set_timer,
+    start_is_due,
+)
+from stablecast.simulate.queues import (
+    FREE_MESSAGES,
+    FREE_PACKETS,
+    FREE_SLOTS,
+    GROUP,
+    HEAP,
+    LOST,
+    NOW,
+    RECEIVE,
+    SEND,
+    TOP,
+    free_packet,
+    heap_pop,
+    new_packet,
+    take_first,
+)
+from stablecast.simulate.state import DATA, EVENTS, TRACED, VIOLATION
+from stablecast.simulate.struct import Sim
+from stablecast.simulate.traffic import handle_data, handle_deadlines
+from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route
+
+DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED = 0, 1, 2, 3, 4
+"""Why the loop returned."""
+
+
+@kernel
+def member_view(sim: Sim, i: int) -> Member:
+    """Return the member as its kernels see it."""
+    place = sim.place_flat[sim.place_start[i] : sim.place_start[i + 1]]
+    return Member(i, sim.member_count, sim.received[i], sim.gathered[i], sim.stable[i], sim.reg[i], place)
+
+
+@kernel
+def outbox(sim: Sim) -> Outbox:
+    """Return the outbox that kernels put their sends into."""
+    return Outbox(
+        sim.out_marks,
+        sim.out_kind,
+        sim.out_dest,
+        sim.out_execution,
+        sim.out_carries,
+        sim.out_slot,
+        sim.arrays,
+    )
+
+
+@kernel
+def begin(sim: Sim, now: int) -> None:
+    """Let member 0 start executions that are due."""
+    if not start_is_due(sim, now):
+        return
+    note_start(sim, now)
+    clear(sim.out_marks)
+    start(member_view(sim, 0), now, outbox(sim))
+    if joins_at_start(sim):
+        sim.members[0].begun = sim.out_execution[0]
+        sim.members[0].begun_at = now
+    after_kernel(sim, 0, 0, now)
+
+
+@kernel
+def handle_protocol(sim: Sim, i: int, message: int, now: int) -> None:
+    """Give a stability message to a member's kernel."""
+    note_handling(sim, i, message, now)
+    clear(sim.out_marks)
+    receive(member_view(sim, i), message_view(sim, message), now, outbox(sim))
+    after_kernel(sim, i, sim.messages[message].depth, now)
+    if i == 0:
+        begin(sim, now)
+
+
+@kernel
+def handle(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
+    """Let a member receive a packet, with what rides inside it."""
+    message = sim.packets[packet].message
+    if sim.messages[message].kind < DATA:
+        handle_protocol(sim, i, message, now)
+    elif handle_data(sim, i, message, now):
+        rider = sim.messages[message].rider
+        while rider >= 0:
+            if sim.messages[rider].dest == GROUP or sim.messages[rider].dest == i:
+                handle_protocol(sim, i, rider, now)
+            rider = sim.messages[rider].next
+    free_packet(sim, packet)
+    if timed:
+        set_timer(sim, i)
+
+
+@kernel
+def arrive(sim: Sim, link: int, packet: int, now: int, timed: bool) -> None:
+    """A packet comes out of a link: onwards first, then to the member on this node."""
+    leave_link(sim, link, packet)
+    if sim.packets[packet].job == LOST:
+        free_packet(sim, packet)
+        return
+    node = sim.links[link].to
+    message = sim.packets[packet].message
+    dest = sim.messages[message].dest
+    local = packet
+    if dest == GROUP:
+        if sim.nodes[node].cast_stop - sim.nodes[node].cast_start > 1:
+            if sim.nodes[node].member < 0:
+                route(sim, node, packet, now)
+                return
+            local = new_packet(sim, message, RECEIVE)
+            route(sim, node, packet, now)
+    elif sim.member_node[dest] != node:
+        route(sim, node, packet, now)
+        return
+    if sim.hosts_free:
+        handle(sim, sim.nodes[node].member, local, now, timed)
+    else:
+        receive_at_host(sim, sim.nodes[node].member, local, now)
+
+
+@kernel
+def finish_job(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
+    """A member's processor is through with a packet."""
+    job = sim.packets[packet].job
+    if job == RECEIVE:
+        handle(sim, i, packet, now, timed)
+    elif job == SEND:
+        launch(sim, i, packet, now)
+    else:
+        forward(sim, sim.member_node[i], packet, now)
+
+
+@kernel
+def ring(sim: Sim, i: int, now: int) -> None:
+    """A member's timer goes off; an entry that it has outgrown is ignored."""
+    if sim.members[i].timer_at != now:
+        return
+    sim.members[i].timer_at = -1
+    handle_deadlines(sim, i, now)
+    if i == 0:
+        begin(sim, now)
+    set_timer(sim, i)
+
+
+@kernel
+def run(sim: Sim, packets_min: int, messages_min: int, slots_min: int, trace_min: int, events_max: int) -> int:
+    """Handle events in order until none is left or Python is needed.
+
+    The ``*_min`` are the most that one event can take; with less than that free the loop returns.
+    """
+    counts = sim.counts
+    routers = sim.link_count
+    hosts = routers + sim.node_count
+    timers = hosts + sim.member_count
+    timed = sim.messages_each > 0 or sim.retry_ps > 0 or sim.trigger != 0
+    stop_at = counts[EVENTS] + events_max
+    while sim.ctl[HEAP] > 0:
+        if counts[EVENTS] >= stop_at:
+            return PAUSED
+        if sim.ctl[FREE_PACKETS] < packets_min or sim.ctl[FREE_MESSAGES] < messages_min:
+            return MORE_ROOM
+        if sim.ctl[FREE_SLOTS] < slots_min or sim.heap.size - sim.ctl[HEAP] < packets_min + TOP + 8:
+            return MORE_ROOM
+        if trace_min > 0 and sim.trace.shape[0] - counts[TRACED] < trace_min:
+            return TRACE_FULL
+        counts[EVENTS] += 1
+        now = sim.heap[TOP].at
+        server = sim.heap[TOP].server
+        sim.ctl[NOW] = now
+        if server >= timers:
+            heap_pop(sim)
+            ring(sim, server - timers, now)
+        else:
+            packet = take_first(sim, server)
+            if server < routers:
+                arrive(sim, server, packet, now, timed)
+            else:
+                sim.servers[server].queued -= 1
+                if server < hosts:
+                    forward(sim, server - routers, packet, now)
+                else:
+                    finish_job(sim, server - hosts, packet, now, timed)
+        if counts[VIOLATION] != 0:
+            return UNSAFE
+    return DONE
+
+
+@kernel
+def open_run(sim: Sim) -> None:
+    """Set every timer, and start the first execution if it is due at once."""
+    if sim.messages_each > 0 or sim.retry_ps > 0 or sim.trigger != 0:
+        for i in range(sim.member_count):
+            set_timer(sim, i)
+    begin(sim, 0)
+    if sim.retry_ps > 0:
+        set_timer(sim, 0)

@@ -1,0 +1,162 @@
+"""The static part of a simulation as flat arrays: links, routes, hosts and their costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stablecast._jit import kernel
+from stablecast.overlays import Tree
+from stablecast.simulate.costs import PS_PER_US, Costs
+from stablecast.simulate.topologies import Topology
+
+if TYPE_CHECKING:
+    from stablecast.simulate.struct import Sim
+
+DELAY, SERIAL, SHARED = 0, 1, 2
+"""Router models: a pure delay, a serial server of its own, the host's processor."""
+
+LINK = np.dtype(
+    [
+        ("to", np.int64),  # the node at its end
+        ("ps_per_byte", np.float64),
+        ("propagation_ps", np.int64),
+        ("loss", np.float64),
+    ],
+    align=True,
+)
+NODE = np.dtype(
+    [
+        ("member", np.int64),  # the member on it, -1 where there is none
+        ("up_link", np.int64),  # the link to the parent, -1 at the root
+        ("down_link", np.int64),  # the link from the parent, -1 at the root
+        ("entry", np.int64),  # depth-first number; those below lie between entry and leave
+        ("leave", np.int64),
+        ("first_child", np.int64),
+        ("child_count", np.int64),
+        ("cast_start", np.int64),  # the links that a multicast takes from here, in Network.cast_link
+        ("cast_stop", np.int64),
+    ],
+    align=True,
+)
+
+
+class Network(NamedTuple):
+    """Nodes, directed links and costs.
+
+    Servers are numbered in one sequence, which is also the order of simultaneous events: links, routers
+    (one a node), hosts (one a member), timers (one a member).
+    """
+
+    link_count: int
+    node_count: int
+    member_count: int
+    links: Any
+    nodes: Any
+    cast_link: NDArray[np.int64]
+    member_node: NDArray[np.int64]
+    queue_limit: int
+    router_model: int
+    router_ps: int
+    hosts_free: bool
+    send_ps: float
+    send_ps_per_byte: float
+    receive_factor: float
+
+
+@kernel
+def next_link(sim: Sim, node: int, target: int) -> int:
+    """Return the link that leads from a node towards another: down if it lies below, up otherwise."""
+    nodes = sim.nodes
+    where = nodes[target].entry
+    if where < nodes[node].entry or where >= nodes[node].leave:
+        return nodes[node].up_link  # type: ignore[no-any-return]
+    low = nodes[node].first_child
+    high = low + nodes[node].child_count - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if nodes[middle].entry <= where:
+            low = middle
+        else:
+            high = middle - 1
+    return nodes[low].down_link  # type: ignore[no-any-return]
+
+
+@kernel
+def send_cost_ps(sim: Sim, size: int) -> int:
+    """Host time to send a message of ``size`` bytes."""
+    return int(sim.send_ps + sim.send_ps_per_byte * size + 0.5)
+
+
+@kernel
+def receive_cost_ps(sim: Sim, size: int) -> int:
+    """Host time to receive a message of ``size`` bytes."""
+    return int((sim.send_ps + sim.send_ps_per_byte * size) * sim.receive_factor + 0.5)
+
+
+def build_network(topology: Topology, costs: Costs) -> Network:
+    """Lay a topology out as arrays and put the costs on it."""
+    tree = topology.tree
+    model = DELAY if costs.router == "delay" else SHARED if costs.processor == "shared" else SERIAL
+    nodes = _nodes(tree, topology)
+    cast_link = _cast_links(tree, nodes)
+    return Network(
+        link_count=2 * (tree.size - 1),
+        node_count=tree.size,
+        member_count=topology.member_count,
+        links=_links(tree, costs, nodes),
+        nodes=nodes,
+        cast_link=cast_link,
+        member_node=topology.member_nodes.astype(np.int64),
+        queue_limit=costs.queue_limit,
+        router_model=model,
+        router_ps=costs.router_ps,
+        hosts_free=costs.hosts_free,
+        send_ps=float(costs.send_us * PS_PER_US),
+        send_ps_per_byte=float(costs.send_us_per_byte * PS_PER_US),
+        receive_factor=float(costs.receive_factor),
+    )
+
+
+def _nodes(tree: Tree, topology: Topology) -> Any:
+    """Number the two links between each node and its parent, and lay out the tree for routing."""
+    nodes = np.zeros(tree.size, NODE).view(np.recarray)
+    nodes.member = -1
+    nodes.member[topology.member_nodes] = np.arange(topology.member_count)
+    nodes.up_link = 2 * (np.arange(tree.size) - 1)
+    nodes.down_link = nodes.up_link + 1
+    nodes[0].up_link = nodes[0].down_link = -1
+    nodes.entry = tree.entry
+    nodes.leave = tree.entry + tree.subtree_size
+    nodes.first_child = tree.first_child
+    nodes.child_count = tree.child_count
+    return nodes
+
+
+def _links(tree: Tree, costs: Costs, nodes: Any) -> Any:
+    links = np.zeros(2 * (tree.size - 1), LINK).view(np.recarray)
+    links.to[nodes.up_link[1:]] = tree.parent[1:]
+    links.to[nodes.down_link[1:]] = np.arange(1, tree.size)
+    links.ps_per_byte = 8e12 / costs.bandwidth_bps
+    links.propagation_ps = costs.propagation_ps
+    links.loss = costs.link_loss
+    return links
+
+
+def _cast_links(tree: Tree, nodes: Any) -> NDArray[np.int64]:
+    """List the links of the multicast tree at each node: those with members on both sides."""
+    below = (nodes.member >= 0).astype(np.int64)
+    starts = tree.level_starts
+    for level in range(tree.height, 0, -1):
+        of_level = slice(starts[level], starts[level + 1])
+        np.add.at(below, tree.parent[of_level], below[of_level])
+    child = 1 + np.flatnonzero((below[1:] > 0) & (below[1:] < below[0]))
+    origin = np.concatenate((tree.parent[child], child))
+    link = np.concatenate((nodes.down_link[child], nodes.up_link[child]))
+    order = np.lexsort((link, origin))
+    stop = np.cumsum(np.bincount(origin, minlength=tree.size))
+    nodes.cast_start[1:] = stop[:-1]
+    nodes.cast_stop = stop
+    return link[order].astype(np.int64)

@@ -1,0 +1,214 @@
+"""From a set-up to the arrays of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stablecast.errors import InvalidInput
+from stablecast.overlays import contract_tree
+from stablecast.protocols.contract import Protocol
+from stablecast.protocols.contract.kernels import make_outbox
+from stablecast.simulate.costs import PS_PER_US
+from stablecast.simulate.network import build_network
+from stablecast.simulate.queues import FREE_SLOT, FREE_SLOTS, Queues, make_queues
+from stablecast.simulate.setup import TRIGGERS, Setup
+from stablecast.simulate.state import (
+    COLUMN,
+    COUNTS,
+    IMMEDIATE,
+    KINDS_MAX,
+    MEMBER,
+    NEVER,
+    NEXT_START,
+    PERIODIC,
+    Arrays,
+    Feed,
+    Group,
+    Meters,
+    Plan,
+)
+
+PS_PER_MS = 1000 * PS_PER_US
+EXECUTIONS_KEPT = 4096
+TTS_KEPT = 4_000_000
+WINDOW_BYTES_MAX = 2 << 30
+
+
+def logical_tree_topology(setup: Setup) -> Setup:
+    """Number the members in the order of the tree that they form, so that member 0 is its root."""
+    _, nodes = contract_tree(setup.topology.tree, setup.topology.member_nodes)
+    topology = type(setup.topology)(
+        setup.topology.name, setup.topology.label, setup.topology.tree, nodes.astype(np.int64)
+    )
+    return setup.replace(topology=topology)
+
+
+def make_plan(setup: Setup, *, trace: bool, wire_log: bool) -> Plan:
+    """Turn a set-up into the loop's constants."""
+    traffic, trigger = setup.traffic, setup.trigger
+    group_size = -(-setup.sender_count // setup.column_count)
+    loss_until = NEVER if setup.loss_until_ms is None else round(setup.loss_until_ms * PS_PER_MS)
+    return Plan(
+        seed=setup.seed,
+        header_bytes=setup.costs.header_bytes,
+        entry_bytes=setup.costs.entry_bytes,
+        wire_entries=setup.column_count,
+        trigger=TRIGGERS.index(trigger.kind),
+        executions=setup.execution_count,
+        period_ps=round(trigger.period_ms * PS_PER_MS),
+        threshold=trigger.threshold,
+        retry_ps=round(trigger.retry_ms * PS_PER_MS),
+        messages_each=traffic.messages,
+        interval_ps=max(1, round(1e12 / traffic.rate_per_s)),
+        data_bytes=traffic.data_bytes,
+        buffer=traffic.buffer * group_size,
+        data_loss=float(traffic.data_loss),
+        loss_until_ps=int(loss_until),
+        lossy=setup.lossy,
+        nak_ps=round(traffic.nak_ms * PS_PER_MS),
+        heartbeat_ps=round(traffic.heartbeat_ms * PS_PER_MS),
+        piggyback_ps=round(traffic.piggyback_ms * PS_PER_MS) if traffic.messages else 0,
+        changed_only=setup.changed_only,
+        group_senders=setup.column_count < setup.sender_count,
+        tracing=trace and traffic.messages > 0,
+        wire_log=wire_log,
+    )
+
+
+def sender_members(setup: Setup) -> NDArray[np.int64]:
+    """Return the members that send, spread evenly over the group, member 0 first."""
+    senders = setup.sender_count
+    return np.arange(senders) * setup.topology.member_count // senders
+
+
+def sender_columns(setup: Setup) -> NDArray[np.int64]:
+    """Return the column that each sender's messages are numbered in."""
+    senders = setup.sender_count
+    return np.arange(senders) * setup.column_count // senders
+
+
+def initial_received(setup: Setup) -> NDArray[np.int32]:
+    """Return what each member has received at the start.
+
+    Nothing where data traffic will fill it; otherwise numbers drawn by the seed, the sender ahead of all.
+    """
+    members, tracked = setup.topology.member_count, setup.tracked_count
+    if setup.traffic.messages > 0:
+        return np.zeros((members, tracked), np.int32)
+    rng = np.random.default_rng([setup.seed, 0x52656376])
+    sent = rng.integers(64, 1 << 20, size=tracked, dtype=np.int32)
+    received = sent - rng.integers(0, 64, size=(members, tracked), dtype=np.int8)
+    columns = np.arange(tracked) * setup.column_count // tracked
+    leaders = sender_members(setup)[np.searchsorted(sender_columns(setup), columns)]
+    received[leaders, np.arange(tracked)] = sent
+    return received.astype(np.int32, copy=False)
+
+
+def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False) -> Arrays:
+    """Allocate and fill everything that the loop needs."""
+    plan = make_plan(setup, trace=trace, wire_log=wire_log)
+    net = build_network(setup.topology, setup.costs)
+    members, tracked = net.member_count, setup.tracked_count
+    tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
+    place = protocol.place(tree)
+    servers = net.link_count + net.node_count + members
+    slots = members + protocol.sends_max
+    q = make_queues(servers, members, packets=members + 4096, messages=members + 1024, slots=slots)
+    kinds = len(protocol.kinds) if plan.changed_only else 1
+    group = Group(
+        received=initial_received(setup),
+        gathered=np.zeros((members, protocol.slots, tracked), np.int32),
+        stable=np.zeros((members, tracked), np.int32),
+        reg=np.zeros((members, protocol.registers), np.int64),
+        place_flat=place.flat,
+        place_start=place.start,
+        arrays=np.zeros((slots, tracked), np.int32),
+        declared=np.zeros((members, tracked), np.int32),
+        truth=np.zeros(tracked, np.int32),
+        last_sent=np.zeros((members if plan.changed_only else 1, kinds, tracked), np.int32),
+    )
+    feed = _make_feed(setup, plan)
+    meters = _make_meters(setup, plan, feed)
+    out = make_outbox(protocol.sends_max, tracked, np.int32)._replace(arrays=group.arrays)
+    reserve_slots(q, protocol.sends_max)
+    return Arrays(plan, net, q, group, out, meters, feed)
+
+
+def reserve_slots(q: Queues, count: int) -> None:
+    """Take the first slots, which the outbox names from the start, off the free list."""
+    q.ctl[FREE_SLOT] = q.slot_next[count - 1]
+    q.ctl[FREE_SLOTS] -= count
+
+
+def _make_feed(setup: Setup, plan: Plan) -> Feed:
+    members, columns = setup.topology.member_count, setup.column_count
+    active = plan.messages_each > 0
+    records = np.zeros(columns if active else 1, COLUMN).view(np.recarray)
+    records.heartbeat_at = NEVER
+    sizes = np.bincount(sender_columns(setup), minlength=columns)
+    if active:
+        records.leader = sender_members(setup)[np.searchsorted(sender_columns(setup), np.arange(columns))]
+        records.target = sizes * plan.messages_each
+    length = int(sizes.max()) * plan.messages_each + 1 if plan.group_senders else plan.buffer + 1
+    window = plan.buffer + 1 if plan.lossy else 1
+    shape = (members, columns) if active else (1, 1)
+    if shape[0] * shape[1] * window > WINDOW_BYTES_MAX:
+        raise InvalidInput(
+            f"{members} members × {columns} senders × buffer {plan.buffer} do not fit the memory with losses"
+            " (take fewer senders or a smaller buffer)"
+        )
+    return Feed(
+        columns=records,
+        sent_at=np.zeros((records.size, length if active else 1), np.int64),
+        ahead=np.zeros((*shape, window if active else 1), np.bool_),
+        highest=np.zeros(shape, np.int32),
+        asked_at=np.full(shape, -1, np.int64),
+        own_stable=np.zeros(records.size, np.int64),
+    )
+
+
+def _make_meters(setup: Setup, plan: Plan, feed: Feed) -> Meters:
+    members = setup.topology.member_count
+    records = np.zeros(members, MEMBER).view(np.recarray)
+    records.column = -1
+    records.send_at = records.nak_at = records.rider_at = NEVER
+    records.timer_at = -1
+    records.rider = -1
+    if plan.messages_each > 0:
+        _place_senders(setup, plan, records)
+    kept = plan.executions if 0 < plan.executions < EXECUTIONS_KEPT else EXECUTIONS_KEPT
+    counts = np.zeros(COUNTS, np.int64)
+    counts[NEXT_START] = plan.period_ps if plan.trigger == PERIODIC else 0
+    if plan.trigger == IMMEDIATE:
+        counts[NEXT_START] = 0
+    rows = trace_burst(plan, setup.tracked_count)
+    return Meters(
+        counts=counts,
+        hops=np.zeros(KINDS_MAX, np.int64),
+        hop_bytes=np.zeros(KINDS_MAX, np.int64),
+        sent=np.zeros(KINDS_MAX, np.int64),
+        members=records,
+        first_learned=np.full(kept + 1, -1, np.int64),
+        last_learned=np.full(kept + 1, -1, np.int64),
+        started_at=np.zeros(kept + 1, np.int64),
+        root_rtt=np.full(kept + 1, -1, np.int64),
+        tts=np.zeros(min(TTS_KEPT, int(feed.columns.target.sum())), np.int64),
+        trace=np.zeros((max(1, 4 * rows, 65536 if rows else 0), 6), np.int64),
+    )
+
+
+def _place_senders(setup: Setup, plan: Plan, records: Any) -> None:
+    senders = sender_members(setup)
+    records.column[senders] = sender_columns(setup)
+    records.to_send[senders] = plan.messages_each
+    records.send_at[senders] = np.arange(senders.size) * plan.interval_ps // senders.size
+
+
+def trace_burst(plan: Plan, tracked: int) -> int:
+    """Return the most trace rows that one event can write; 0 without a trace."""
+    if not plan.tracing and not plan.wire_log:
+        return 0
+    return tracked * (plan.buffer + 2) + 2 * plan.buffer + 64

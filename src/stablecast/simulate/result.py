@@ -1,0 +1,200 @@
+"""What a run measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from stablecast.protocols.contract import Protocol
+from stablecast.simulate.costs import PS_PER_US
+from stablecast.simulate.queues import NOW
+from stablecast.simulate.setup import Setup
+from stablecast.simulate.state import (
+    DATA_KINDS,
+    DELIVERY_MAX,
+    DROPPED,
+    EVENTS,
+    FINISHED_AT,
+    GAP_MAX,
+    HOST_QUEUE_MAX,
+    LOST_COUNT,
+    PLANNED,
+    QUEUE_MAX,
+    QUEUE_RECORDS,
+    QUEUE_SUM,
+    RIDERS,
+    ROUNDS,
+    SETTLED,
+    STARTED,
+    Arrays,
+)
+
+ROWS = ("START", "ACK", "INFO")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrafficResult:
+    """What the data traffic of a run measured."""
+
+    messages: int
+    """Data messages sent, and known by their senders to be stable."""
+    messages_stable: int
+    tts_mean_us: float | None
+    """Time to stable: from handing a message over to its sender's knowing that everyone has it."""
+    tts_p50_us: float | None
+    tts_p99_us: float | None
+    tts_max_us: float | None
+    delivery_max_us: float
+    """D: from handing a message over to its last receipt."""
+    start_gap_max_us: float
+    """Δ: longest time between two starts of the protocol."""
+    buffer_max: int
+    """Most messages in one sender's output buffer."""
+    blocked: int
+    """Times that a message found its sender's buffer full."""
+    held_max: int
+    """Most messages, of all senders, in one member's buffers."""
+    held_mean: float
+    """The same on average, over time and members."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The measurements of one run; times in microseconds, exact to the picosecond of the model."""
+
+    protocol: str
+    members: int
+    senders: int
+    seed: int
+    topology: str
+    topology_label: str
+    executions: int
+    """Executions that the first member completed."""
+    completed: bool
+    """Whether every member finished the last execution and, with data traffic, everything is stable."""
+    rounds: int
+    """Messages in the longest chain of one execution in which each is sent on receipt of the one before."""
+    hops: dict[str, int]
+    """Messages on all hops, by row of the papers' tables, and their total (data traffic apart)."""
+    hops_by_kind: dict[str, int]
+    hop_bytes: int
+    """Bytes on all hops, data traffic apart."""
+    data_hops: dict[str, int]
+    messages_sent: int
+    """Messages of the protocol; a multicast is one."""
+    processed_max: int
+    """Most messages of the protocol that one member sent and received."""
+    rtt_root_us: float | None
+    """At the first member: from its first message of an execution to its knowing the result."""
+    rtt_first_us: float | None
+    """From the start of an execution to the first member, of all, that knows its result."""
+    rtt_last_us: float | None
+    """From the start of an execution to the last member that knows its result."""
+    rtt_max_us: float | None
+    """The largest over members, last execution, of the time from its first message to knowing the result."""
+    queue_max: int
+    """Most messages on one link, waiting and in transmission."""
+    queue_mean: float
+    """The same on average, recorded each time that a message is put on a link."""
+    host_queue_max: int
+    """Most messages at one processor."""
+    dropped: int
+    lost: int
+    riders: int
+    """Stability messages that rode on data."""
+    simulated_us: float
+    """When the last member finished the last execution."""
+    events: int
+    wall_s: float
+    traffic: TrafficResult | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values for ``--json``."""
+        values = asdict(self)
+        if values["traffic"] is None:
+            del values["traffic"]
+        return values
+
+
+def _us(ps: float) -> float:
+    return float(round(ps) / PS_PER_US)
+
+
+def _mean_us(values: Any) -> float | None:
+    known = values[values >= 0]
+    return _us(known.mean()) if known.size else None
+
+
+def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Result:
+    """Read the meters of a run."""
+    meters, counts = sim.meters, sim.meters.counts
+    kinds = {kind: int(meters.hops[k]) for k, kind in enumerate(protocol.kinds)}
+    hops = dict.fromkeys(ROWS, 0)
+    for k in range(len(protocol.kinds)):
+        row = protocol.row_of(k)
+        hops[row] = hops.get(row, 0) + int(meters.hops[k])
+    protocol_kinds = slice(0, len(protocol.kinds))
+    return Result(
+        protocol=protocol.name,
+        members=setup.topology.member_count,
+        senders=setup.sender_count,
+        seed=setup.seed,
+        topology=setup.topology.name,
+        topology_label=setup.topology.label,
+        executions=int(counts[PLANNED]),
+        completed=is_complete(sim),
+        rounds=int(counts[ROUNDS]),
+        hops={**hops, "total": sum(hops.values())},
+        hops_by_kind=kinds,
+        hop_bytes=int(meters.hop_bytes[protocol_kinds].sum()),
+        data_hops={name: int(meters.hops[k]) for k, name in DATA_KINDS.items() if meters.hops[k]},
+        messages_sent=int(meters.sent[protocol_kinds].sum()),
+        processed_max=int((meters.members.sent + meters.members.received).max()),
+        rtt_root_us=_mean_us(meters.root_rtt),
+        rtt_first_us=_mean_us(meters.first_learned),
+        rtt_last_us=_mean_us(meters.last_learned),
+        rtt_max_us=_us(meters.members.rtt.max()),
+        queue_max=int(counts[QUEUE_MAX]),
+        queue_mean=float(counts[QUEUE_SUM] / counts[QUEUE_RECORDS]) if counts[QUEUE_RECORDS] else 0.0,
+        host_queue_max=int(counts[HOST_QUEUE_MAX]),
+        dropped=int(counts[DROPPED]),
+        lost=int(counts[LOST_COUNT]),
+        riders=int(counts[RIDERS]),
+        simulated_us=_us(int(counts[FINISHED_AT])),
+        events=int(counts[EVENTS]),
+        wall_s=wall_s,
+        traffic=_collect_traffic(sim) if setup.traffic.messages else None,
+    )
+
+
+def is_complete(sim: Arrays) -> bool:
+    """Tell whether every member finished the last execution and all data is stable everywhere."""
+    finished = bool((sim.meters.members.finished == sim.meters.counts[STARTED]).all())
+    if sim.plan.messages_each == 0:
+        return finished and int(sim.meters.counts[PLANNED]) >= sim.plan.executions
+    settled = int(sim.meters.counts[SETTLED]) == sim.net.member_count
+    return settled if sim.plan.executions == 0 else finished
+
+
+def _collect_traffic(sim: Arrays) -> TrafficResult:
+    counts, members = sim.meters.counts, sim.meters.members
+    now = int(sim.q.ctl[NOW])
+    tts = np.sort(sim.meters.tts[: int(sim.feed.own_stable.sum())])
+    area = members.held_area + members.held * (now - members.held_since)
+    quantile = {q: _us(np.quantile(tts, q)) if tts.size else None for q in (0.5, 0.99)}
+    return TrafficResult(
+        messages=int(sim.feed.columns.sent.sum()),
+        messages_stable=int(sim.feed.own_stable.sum()),
+        tts_mean_us=_us(tts.mean()) if tts.size else None,
+        tts_p50_us=quantile[0.5],
+        tts_p99_us=quantile[0.99],
+        tts_max_us=_us(tts[-1]) if tts.size else None,
+        delivery_max_us=_us(int(counts[DELIVERY_MAX])),
+        start_gap_max_us=_us(int(counts[GAP_MAX])),
+        buffer_max=int(sim.feed.columns.held_max.max()),
+        blocked=int(sim.feed.columns.blocked.sum()),
+        held_max=int(members.held_max.max()),
+        held_mean=float(area.sum() / members.size / now) if now else 0.0,
+    )

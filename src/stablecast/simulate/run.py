@@ -1,0 +1,133 @@
+"""Run a set-up: call the compiled loop until it is done, giving it room when it asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+
+from stablecast.errors import InvalidInput, SafetyViolation
+from stablecast.protocols import protocol as find_protocol
+from stablecast.protocols.contract import Protocol
+from stablecast.simulate.checks import VIOLATIONS, check_end
+from stablecast.simulate.compiled import loop_for
+from stablecast.simulate.prepare import logical_tree_topology, prepare, trace_burst
+from stablecast.simulate.queues import FREE_MESSAGES, FREE_PACKETS, FREE_SLOTS, HEAP, NOW, grow
+from stablecast.simulate.result import Result, collect
+from stablecast.simulate.setup import Setup
+from stablecast.simulate.state import (
+    EVENTS,
+    PLANNED,
+    TRACED,
+    VIOLATION,
+    VIOLATION_COLUMN,
+    VIOLATION_MEMBER,
+    Arrays,
+)
+from stablecast.simulate.struct import Sim
+
+EVENTS_A_CALL = 2_000_000
+Progress = Callable[[int, int, int], None]
+"""Called now and then with the events handled, the simulated picoseconds and the executions completed."""
+TraceSink = Callable[["np.ndarray[tuple[int, int], np.dtype[np.int64]]"], None]
+"""Called with rows of the trace: code, time in ps, member, column, number, bytes."""
+
+
+def simulate(
+    setup: Setup,
+    *,
+    progress: Progress | None = None,
+    trace: TraceSink | None = None,
+    wire_log: bool = False,
+) -> Result:
+    """Run one simulation and return what it measured.
+
+    Raises :class:`SafetyViolation` when a checker sees something called stable too early.
+    """
+    setup = logical_tree_topology(setup)
+    protocol = find_protocol(setup.protocol)
+    loop = loop_for(protocol)
+    try:
+        sim = prepare(setup, protocol, trace=trace is not None, wire_log=wire_log and trace is not None)
+    except MemoryError:
+        raise InvalidInput("the run does not fit the memory (take fewer members, senders, or --tracked)") from None
+    sim, wall_s = _run(sim, loop, protocol, progress, trace)
+    _raise_violation(setup, sim)
+    return collect(setup, protocol, sim, wall_s)
+
+
+def _run(
+    sim: Arrays, loop: ModuleType, protocol: Protocol, progress: Progress | None, trace: TraceSink | None
+) -> tuple[Arrays, float]:
+    packets_min, messages_min, slots_min = _burst(sim, protocol)
+    rows = trace_burst(sim.plan, sim.group.truth.size)
+    sim = _give_room(sim, packets_min, messages_min, slots_min)
+    shared = Sim(sim)
+    loop.run(shared, packets_min, messages_min, slots_min, rows, 0)
+    began = time.perf_counter()
+    loop.open_run(shared)
+    while True:
+        status = loop.run(shared, packets_min, messages_min, slots_min, rows, EVENTS_A_CALL)
+        if status == loop.MORE_ROOM:
+            sim = _give_room(sim, packets_min, messages_min, slots_min)
+            shared.share(sim)
+        elif status == loop.TRACE_FULL:
+            _flush(sim, trace)
+        elif status == loop.PAUSED:
+            if progress is not None:
+                counts = sim.meters.counts
+                progress(int(counts[EVENTS]), int(sim.q.ctl[NOW]), int(counts[PLANNED]))
+        else:
+            break
+    check_end(shared)
+    _flush(sim, trace)
+    return sim, time.perf_counter() - began
+
+
+def _burst(sim: Arrays, protocol: Protocol) -> tuple[int, int, int]:
+    """Return the most packets, messages and arrays that one event can take."""
+    degree = int((sim.net.nodes.cast_stop - sim.net.nodes.cast_start).max())
+    data = 0
+    if sim.plan.messages_each > 0:
+        data = 40 + sim.feed.columns.size + (sim.plan.buffer if sim.plan.group_senders else 0)
+    riders = sim.net.member_count * protocol.sends_max if sim.plan.piggyback_ps > 0 else 0
+    messages = 2 * protocol.sends_max + data + riders + 2
+    return messages * (degree + 2), messages, 2 * protocol.sends_max + riders + 2
+
+
+def _give_room(sim: Arrays, packets_min: int, messages_min: int, slots_min: int) -> Arrays:
+    """Double what is nearly used up."""
+    q, ctl = sim.q, sim.q.ctl
+    more_slots = max(q.slot_next.size, slots_min) if ctl[FREE_SLOTS] < slots_min else 0
+    q = grow(
+        q,
+        packets=max(q.packets.size, packets_min) if ctl[FREE_PACKETS] < packets_min else 0,
+        messages=max(q.messages.size, messages_min) if ctl[FREE_MESSAGES] < messages_min else 0,
+        slots=more_slots,
+        heap=max(q.heap.size, packets_min) if q.heap.size - ctl[HEAP] < packets_min + 16 else 0,
+    )
+    group = sim.group
+    if more_slots:
+        wider = np.zeros((group.arrays.shape[0] + more_slots, group.arrays.shape[1]), group.arrays.dtype)
+        wider[: group.arrays.shape[0]] = group.arrays
+        group = group._replace(arrays=wider)
+    return sim._replace(q=q, group=group, out=sim.out._replace(arrays=group.arrays))
+
+
+def _flush(sim: Arrays, trace: TraceSink | None) -> None:
+    counts = sim.meters.counts
+    if trace is not None and counts[TRACED]:
+        trace(sim.meters.trace[: counts[TRACED]].copy())
+    counts[TRACED] = 0
+
+
+def _raise_violation(setup: Setup, sim: Arrays) -> None:
+    counts = sim.meters.counts
+    if counts[VIOLATION]:
+        raise SafetyViolation(
+            f"{setup.protocol}: {VIOLATIONS[int(counts[VIOLATION])]}"
+            f" (member {counts[VIOLATION_MEMBER]}, sender column {counts[VIOLATION_COLUMN]},"
+            f" seed {setup.seed}, {setup.topology.label}, at {int(sim.q.ctl[NOW]) / 1e6} µs)"
+        )

@@ -1,0 +1,161 @@
+"""What to simulate: a protocol on a topology with costs, and the traffic and trigger around it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+
+from stablecast.errors import InvalidInput, unknown_name
+from stablecast.simulate.costs import Costs
+from stablecast.simulate.topologies import Topology
+
+TRIGGERS = ("immediate", "periodic", "pressure")
+TRACKED_ENTRIES_MAX = 16_000_000
+TRACKED_ALWAYS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """Data messages that the senders multicast while the protocol runs."""
+
+    messages: int = 0
+    """Messages of each sender; 0 for none."""
+    rate_per_s: float = 10.0
+    """Messages per second of each sender while its buffer has room."""
+    data_bytes: int = 1000
+    """Payload of a message; the header comes on top."""
+    buffer: int = 64
+    """Unstable messages that a sender may have before it has to wait (the paper's g)."""
+    data_loss: float = 0.0
+    """Probability that a receiver loses a multicast data message (the paper's 1 - alpha)."""
+    nak_ms: float = 50.0
+    """How long a receiver waits before it asks again for a missing message."""
+    heartbeat_ms: float = 100.0
+    """How long an idle sender with unstable messages waits before it repeats its last number."""
+    sender_groups: int | None = None
+    """Number of sequences that the senders share; None for one each."""
+    piggyback_ms: float = 0.0
+    """How long a stability message may wait to ride on a data message; 0 for no riding."""
+
+    def __post_init__(self) -> None:
+        for name in ("messages", "rate_per_s", "data_bytes", "data_loss", "nak_ms", "heartbeat_ms", "piggyback_ms"):
+            value = getattr(self, name)
+            if not math.isfinite(value) or value < 0:
+                raise InvalidInput(f"{name} {value} is not accepted (accepted: a finite number, 0 or more)")
+        for name in ("rate_per_s", "nak_ms", "heartbeat_ms", "buffer"):
+            if getattr(self, name) <= 0:
+                raise InvalidInput(f"{name} {getattr(self, name)} is not accepted (accepted: a number above 0)")
+        if self.data_loss >= 1:
+            raise InvalidInput(f"data_loss {self.data_loss} lets nothing through (accepted: 0 to below 1)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trigger:
+    """When the first member starts an execution."""
+
+    kind: str = "immediate"
+    """``immediate``: one after the other; ``periodic``: every ``period_ms``; ``pressure``: at ``threshold``."""
+    executions: int | None = None
+    """How many; None for one without data traffic, and with it for as many as make everything stable."""
+    period_ms: float = 100.0
+    """Time between starts of the periodic trigger (the papers' Δ)."""
+    threshold: int = 32
+    """Messages in the first member's output buffer that start an execution (the paper's X)."""
+    retry_ms: float = 0.0
+    """Start anew when an execution is not over after this time; 0 for never."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in TRIGGERS:
+            raise unknown_name("trigger", self.kind, TRIGGERS)
+        if self.executions is not None and self.executions < 1:
+            raise InvalidInput(f"{self.executions} executions are not accepted (accepted: 1 or more)")
+        if not math.isfinite(self.period_ms) or self.period_ms <= 0:
+            raise InvalidInput(f"period_ms {self.period_ms} is not accepted (accepted: a finite number above 0)")
+        if self.threshold < 1:
+            raise InvalidInput(f"threshold {self.threshold} is not accepted (accepted: 1 or more)")
+        if not math.isfinite(self.retry_ms) or self.retry_ms < 0:
+            raise InvalidInput(f"retry_ms {self.retry_ms} is not accepted (accepted: a finite number, 0 or more)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """One run, whole: the same set-up and seed give the same run everywhere."""
+
+    protocol: str
+    topology: Topology
+    costs: Costs = field(default_factory=Costs)
+    senders: int | None = None
+    """Members that send; None for all."""
+    seed: int = 0
+    traffic: Traffic = field(default_factory=Traffic)
+    trigger: Trigger = field(default_factory=Trigger)
+    changed_only: bool = False
+    """Count only changed entries of an array on the wire, each with its place."""
+    tracked: int | None = None
+    """Senders whose numbers are simulated; None for all, or as many as fit the memory without traffic."""
+    loss_until_ms: float | None = None
+    """When losses end; None for never."""
+
+    def __post_init__(self) -> None:
+        members = self.topology.member_count
+        if self.senders is not None and not 1 <= self.senders <= members:
+            raise InvalidInput(f"{self.senders} senders in a group of {members} members (accepted: 1 to {members})")
+        groups = self.traffic.sender_groups
+        if groups is not None and not 1 <= groups <= self.sender_count:
+            raise InvalidInput(
+                f"{groups} sender groups of {self.sender_count} senders (accepted: 1 to {self.sender_count})"
+            )
+        if not 0 <= self.seed < 2**63:
+            raise InvalidInput(f"seed {self.seed} is not accepted (accepted: 0 to 2^63 - 1)")
+        if self.loss_until_ms is not None and not (math.isfinite(self.loss_until_ms) and self.loss_until_ms >= 0):
+            raise InvalidInput(f"loss_until_ms {self.loss_until_ms} is not accepted (accepted: 0 or more)")
+        if self.trigger.kind == "pressure" and self.traffic.messages == 0:
+            raise InvalidInput("the pressure trigger needs data traffic (give messages above 0)")
+        if self.trigger.kind == "immediate" and self.traffic.messages > 0 and self.trigger.executions is None:
+            raise InvalidInput(
+                "with data traffic the immediate trigger needs a number of executions (or take periodic or pressure)"
+            )
+        if self.tracked is not None and not 1 <= self.tracked <= self.column_count:
+            raise InvalidInput(
+                f"{self.tracked} tracked of {self.column_count} sequences (accepted: 1 to {self.column_count})"
+            )
+        if self.traffic.messages > 0 and self.tracked not in (None, self.column_count):
+            raise InvalidInput("with data traffic every sender is tracked (leave tracked out)")
+
+    @property
+    def sender_count(self) -> int:
+        """Number of members that send."""
+        return self.topology.member_count if self.senders is None else self.senders
+
+    @property
+    def column_count(self) -> int:
+        """Number of sequences on the wire: one for each sender, or for each group of senders."""
+        groups = self.traffic.sender_groups
+        return self.sender_count if groups is None else groups
+
+    @property
+    def tracked_count(self) -> int:
+        """Number of sequences whose values are simulated."""
+        if self.tracked is not None:
+            return self.tracked
+        columns, members = self.column_count, self.topology.member_count
+        if self.traffic.messages > 0 or columns <= TRACKED_ALWAYS:
+            return columns
+        return min(columns, max(1, TRACKED_ENTRIES_MAX // members))
+
+    @property
+    def execution_count(self) -> int:
+        """Executions to run, 0 for as many as make all data stable."""
+        if self.trigger.executions is not None:
+            return self.trigger.executions
+        return 0 if self.traffic.messages > 0 else 1
+
+    @property
+    def lossy(self) -> bool:
+        """Whether anything can get lost."""
+        return self.costs.link_loss > 0 or self.costs.queue_limit > 0 or self.traffic.data_loss > 0
+
+    def replace(self, **changes: object) -> Setup:
+        """Return the same set-up with some fields changed."""
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,317 @@
+"""Data traffic: senders with bounded buffers, their messages on the network, repair, and what it costs."""
+
+from __future__ import annotations
+
+from stablecast._jit import kernel
+from stablecast.frontier.window import NEW
+from stablecast.multicast.fifo import is_missing, missing_until, take_data
+from stablecast.simulate.chance import MEMBER_STREAM, uniform
+from stablecast.simulate.queues import GROUP, new_message
+from stablecast.simulate.state import (
+    DATA,
+    DELIVERY_MAX,
+    HEARTBEAT,
+    LOST_COUNT,
+    NAK,
+    NEVER,
+    REQUEST,
+    RIDERS,
+    TRACED,
+    TTS_COUNT,
+)
+from stablecast.simulate.struct import Sim
+from stablecast.simulate.wires import post
+
+SEND_EVENT, RECEIVE_EVENT, STABLE_EVENT, RELEASE_EVENT, HANDLE_EVENT = 0, 1, 2, 3, 4
+"""Codes in the trace; the last one, a stability message handled, is for comparing drivers."""
+
+
+@kernel
+def note(sim: Sim, code: int, now: int, member: int, source: int, seq: int, size: int) -> None:
+    """Write one event to the trace."""
+    row = sim.trace[sim.counts[TRACED]]
+    row[0] = code
+    row[1] = now
+    row[2] = member
+    row[3] = source
+    row[4] = seq
+    row[5] = size
+    sim.counts[TRACED] += 1
+
+
+@kernel
+def hold(sim: Sim, member: int, change: int, now: int) -> None:
+    """Change the number of messages in a member's buffers, keeping its maximum and its integral."""
+    record = sim.members[member]
+    record.held_area += float(record.held) * float(now - record.held_since)
+    record.held_since = now
+    record.held += change
+    record.held_max = max(record.held_max, record.held)
+
+
+@kernel
+def hand_over(sim: Sim, member: int, now: int) -> None:
+    """A sender's next message is due: send it, hand it to the leader, or wait for room in the buffer."""
+    record = sim.members[member]
+    column = sim.columns[record.column]
+    if column.leader != member:
+        message = new_message(sim, REQUEST, member, column.leader, sim.header_bytes + sim.data_bytes)
+        sim.messages[message].column = record.column
+        sim.messages[message].born = now
+        post(sim, member, message, now)
+    elif column.sent - sim.own_stable[record.column] >= sim.buffer:
+        column.blocked += 1
+        record.waiting = 1
+        record.send_at = NEVER
+        return
+    else:
+        multicast(sim, record.column, now, now)
+    record.to_send -= 1
+    record.waiting = 0
+    record.send_at = now + sim.interval_ps if record.to_send > 0 else NEVER
+
+
+@kernel
+def multicast(sim: Sim, column_number: int, born: int, now: int) -> None:
+    """Number a message and multicast it, with the stability messages that wait for a ride."""
+    column = sim.columns[column_number]
+    member = column.leader
+    column.sent += 1
+    column.sent_at = now
+    column.heartbeat_gap = sim.heartbeat_ps
+    column.heartbeat_at = now + sim.heartbeat_ps if sim.lossy else NEVER
+    seq = column.sent
+    column.held_max = max(column.held_max, seq - sim.own_stable[column_number])
+    sim.sent_at[column_number, seq % sim.sent_at.shape[1]] = born
+    sim.highest[member, column_number] = seq
+    sim.received[member, column_number] = seq
+    hold(sim, member, 1, now)
+    if sim.tracing:
+        note(sim, SEND_EVENT, now, member, column_number, seq, sim.data_bytes)
+    message = data_message(sim, column_number, seq, GROUP, born)
+    take_riders(sim, member, message)
+    post(sim, member, message, now)
+
+
+@kernel
+def data_message(sim: Sim, column_number: int, seq: int, dest: int, born: int) -> int:
+    """Make a data message."""
+    size = sim.header_bytes + sim.data_bytes
+    message = new_message(sim, DATA, sim.columns[column_number].leader, dest, size)
+    record = sim.messages[message]
+    record.column = column_number
+    record.first = seq
+    record.last = seq
+    record.born = born
+    return message
+
+
+@kernel
+def take_riders(sim: Sim, member: int, carrier: int) -> None:
+    """Put the stability messages that wait at a member inside a data message, without their headers."""
+    record = sim.members[member]
+    rider = record.rider
+    sim.messages[carrier].rider = rider
+    while rider >= 0:
+        sim.messages[carrier].size += sim.messages[rider].size - sim.header_bytes
+        sim.counts[RIDERS] += 1
+        rider = sim.messages[rider].next
+    record.rider = -1
+    record.rider_at = NEVER
+
+
+@kernel
+def add_rider(sim: Sim, member: int, message: int, now: int) -> None:
+    """Let a stability message wait for the member's next data message."""
+    record = sim.members[member]
+    if record.rider < 0:
+        record.rider = message
+        record.rider_at = now + sim.piggyback_ps
+    else:
+        sim.messages[record.last_rider].next = message
+    record.last_rider = message
+
+
+@kernel
+def post_riders(sim: Sim, member: int, now: int) -> None:
+    """Send the stability messages that found no ride on their own."""
+    record = sim.members[member]
+    rider = record.rider
+    record.rider = -1
+    record.rider_at = NEVER
+    while rider >= 0:
+        following = sim.messages[rider].next
+        sim.messages[rider].next = -1
+        post(sim, member, rider, now)
+        rider = following
+
+
+@kernel
+def handle_data(sim: Sim, member: int, message: int, now: int) -> bool:
+    """Take in a message of the data traffic at a member; tell whether it got through."""
+    record = sim.messages[message]
+    if record.kind == DATA:
+        if record.dest == GROUP and sim.data_loss > 0.0 and record.source != member and _lost(sim, member, now):
+            return False
+        _take(sim, member, message, now)
+    elif record.kind == HEARTBEAT:
+        highest = sim.highest
+        highest[member, record.column] = max(highest[member, record.column], record.last)
+        _ask(sim, member, record.column, now)
+    elif record.kind == NAK:
+        _answer(sim, member, message, now)
+    else:
+        _take_request(sim, record.column, record.born, now)
+    return True
+
+
+@kernel
+def _lost(sim: Sim, member: int, now: int) -> bool:
+    record = sim.members[member]
+    record.draws += 1
+    draw = uniform(sim.seed, MEMBER_STREAM + member, record.draws)
+    lost = now < sim.loss_until_ps and draw < sim.data_loss
+    if lost:
+        sim.counts[LOST_COUNT] += 1
+    return lost
+
+
+@kernel
+def _take(sim: Sim, member: int, message: int, now: int) -> None:
+    record = sim.messages[message]
+    column, seq = record.column, record.first
+    if sim.columns[column].leader == member:
+        return
+    taken = take_data(sim.received[member], sim.ahead[member], sim.highest[member], column, seq)
+    if taken == NEW:
+        hold(sim, member, 1, now)
+        sim.counts[DELIVERY_MAX] = max(sim.counts[DELIVERY_MAX], now - record.born)
+        if sim.tracing:
+            note(sim, RECEIVE_EVENT, now, member, column, seq, sim.data_bytes)
+    _ask(sim, member, column, now)
+
+
+@kernel
+def _ask(sim: Sim, member: int, column: int, now: int) -> None:
+    """Ask for the first missing range of a column, unless that was asked for a short while ago."""
+    if not is_missing(sim.received[member], sim.highest[member], column):
+        return
+    due = sim.asked_at[member, column] + sim.nak_ps
+    if sim.asked_at[member, column] >= 0 and now < due:
+        sim.members[member].nak_at = min(sim.members[member].nak_at, due)
+        return
+    sim.asked_at[member, column] = now
+    sim.members[member].nak_at = min(sim.members[member].nak_at, now + sim.nak_ps)
+    size = sim.header_bytes + 2 * sim.entry_bytes
+    message = new_message(sim, NAK, member, sim.columns[column].leader, size)
+    record = sim.messages[message]
+    record.column = column
+    record.first = sim.received[member, column] + 1
+    record.last = missing_until(
+        sim.received[member], sim.ahead[member], sim.highest[member], column
+    )
+    post(sim, member, message, now)
+
+
+@kernel
+def ask_again(sim: Sim, member: int, now: int) -> None:
+    """Repeat the requests of a member that are due."""
+    sim.members[member].nak_at = NEVER
+    for column in range(sim.columns.size):
+        _ask(sim, member, column, now)
+
+
+@kernel
+def _answer(sim: Sim, member: int, message: int, now: int) -> None:
+    """Send copies of what a receiver lacks; what it lacks is not stable, so it is still held here."""
+    column, source = sim.messages[message].column, sim.messages[message].source
+    length = sim.sent_at.shape[1]
+    for seq in range(sim.messages[message].first, sim.messages[message].last + 1):
+        if seq > sim.own_stable[column]:
+            born = sim.sent_at[column, seq % length]
+            copy = data_message(sim, column, seq, source, born)
+            post(sim, member, copy, now)
+
+
+@kernel
+def _take_request(sim: Sim, column_number: int, born: int, now: int) -> None:
+    """A leader numbers a message for one of its senders, if there is room; otherwise it waits its turn."""
+    column = sim.columns[column_number]
+    if column.queued > 0 or column.sent - sim.own_stable[column_number] >= sim.buffer:
+        column.queued += 1
+        column.blocked += 1
+        place = (column.sent + column.queued) % sim.sent_at.shape[1]
+        sim.sent_at[column_number, place] = born
+    else:
+        multicast(sim, column_number, born, now)
+
+
+@kernel
+def beat(sim: Sim, column_number: int, now: int) -> None:
+    """Tell everyone the last number sent, at doubling distances."""
+    column = sim.columns[column_number]
+    column.heartbeat_gap *= 2
+    column.heartbeat_at = now + column.heartbeat_gap
+    message = new_message(sim, HEARTBEAT, column.leader, GROUP, sim.header_bytes + sim.entry_bytes)
+    sim.messages[message].column = column_number
+    sim.messages[message].last = column.sent
+    post(sim, column.leader, message, now)
+
+
+@kernel
+def release(sim: Sim, member: int, column: int, old: int, new: int, now: int) -> None:
+    """Let go of the messages of a column that a member has just learned to be stable."""
+    hold(sim, member, old - new, now)
+    if sim.tracing:
+        size = sim.data_bytes
+        note(sim, STABLE_EVENT, now, member, column, new, size)
+        for seq in range(old + 1, new + 1):
+            note(sim, RELEASE_EVENT, now, member, column, seq, size)
+    if sim.columns[column].leader == member:
+        _make_room(sim, column, old, new, now)
+
+
+@kernel
+def _make_room(sim: Sim, column_number: int, old: int, new: int, now: int) -> None:
+    """The sender's own messages are stable: measure how long that took, and send what waited for room."""
+    column = sim.columns[column_number]
+    sim.own_stable[column_number] = new
+    length = sim.sent_at.shape[1]
+    for seq in range(old + 1, new + 1):
+        k = sim.counts[TTS_COUNT]
+        if k < sim.tts.size:
+            sim.tts[k] = now - sim.sent_at[column_number, seq % length]
+        sim.counts[TTS_COUNT] = k + 1
+    if column.sent == new:
+        column.heartbeat_at = NEVER
+    while column.queued > 0 and column.sent - new < sim.buffer:
+        column.queued -= 1
+        multicast(sim, column_number, sim.sent_at[column_number, (column.sent + 1) % length], now)
+    if sim.members[column.leader].waiting:
+        sim.members[column.leader].send_at = now
+
+
+@kernel
+def next_deadline(sim: Sim, member: int) -> int:
+    """Return when a member's data traffic next has something to do."""
+    record = sim.members[member]
+    due = min(record.send_at, record.nak_at, record.rider_at)
+    if record.column >= 0 and sim.columns[record.column].leader == member:
+        due = min(due, sim.columns[record.column].heartbeat_at)
+    return due  # type: ignore[no-any-return]
+
+
+@kernel
+def handle_deadlines(sim: Sim, member: int, now: int) -> None:
+    """Do what a member's data traffic has due by now."""
+    record = sim.members[member]
+    if record.send_at <= now:
+        hand_over(sim, member, now)
+    if record.column >= 0:
+        column = sim.columns[record.column]
+        if column.leader == member and column.heartbeat_at <= now:
+            beat(sim, record.column, now)
+    if record.nak_at <= now:
+        ask_again(sim, member, now)
+    if record.rider_at <= now:
+        post_riders(sim, member, now)

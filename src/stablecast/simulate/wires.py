@@ -1,0 +1,148 @@
+"""How packets move: onto links, through routers, into hosts, from the sender to the last hop."""
+
+from __future__ import annotations
+
+from stablecast._jit import kernel
+from stablecast.simulate.chance import LINK_STREAM, uniform
+from stablecast.simulate.network import DELAY, SHARED, next_link, receive_cost_ps, send_cost_ps
+from stablecast.simulate.queues import GROUP, LOST, RECEIVE, SEND, free_packet, new_packet, put
+from stablecast.simulate.state import (
+    DROPPED,
+    HOST_QUEUE_MAX,
+    LOST_COUNT,
+    QUEUE_MAX,
+    QUEUE_RECORDS,
+    QUEUE_SUM,
+)
+from stablecast.simulate.struct import Sim
+
+
+@kernel
+def make_room(sim: Sim, link: int, now: int) -> int:
+    """Count the packets that a link still holds: those not wholly on the wire by now."""
+    server = sim.servers[link]
+    while server.queued > 0 and sim.packets[server.leaving].leaves <= now:
+        server.queued -= 1
+        server.leaving = sim.packets[server.leaving].next
+    return server.queued  # type: ignore[no-any-return]
+
+
+@kernel
+def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
+    """Queue a packet on a link: one after the other onto the wire, then the propagation delay."""
+    queued = make_room(sim, link, now)
+    if sim.queue_limit > 0 and queued >= sim.queue_limit:
+        sim.counts[DROPPED] += 1
+        free_packet(sim, packet)
+        return
+    message = sim.messages[sim.packets[packet].message]
+    server = sim.servers[link]
+    leaves = max(now, server.free_at) + int(message.size * sim.links[link].ps_per_byte + 0.5)
+    server.free_at = leaves
+    if queued == 0:
+        server.leaving = packet
+    server.queued = queued + 1
+    sim.counts[QUEUE_MAX] = max(sim.counts[QUEUE_MAX], queued + 1)
+    sim.counts[QUEUE_SUM] += queued + 1
+    sim.counts[QUEUE_RECORDS] += 1
+    sim.hops[message.kind] += 1
+    sim.hop_bytes[message.kind] += message.size
+    job = link
+    if sim.links[link].loss > 0.0:
+        server.taken += 1
+        draw = uniform(sim.seed, LINK_STREAM + link, server.taken)
+        if now < sim.loss_until_ps and draw < sim.links[link].loss:
+            job = LOST
+            sim.counts[LOST_COUNT] += 1
+    sim.packets[packet].job = job
+    sim.packets[packet].leaves = leaves
+    put(sim, link, packet, leaves + sim.links[link].propagation_ps)
+
+
+@kernel
+def leave_link(sim: Sim, link: int, packet: int) -> None:
+    """Forget a packet that has come out of a link, before it can be given back."""
+    server = sim.servers[link]
+    if server.queued > 0 and server.leaving == packet:
+        server.queued -= 1
+        server.leaving = sim.packets[packet].next
+
+
+@kernel
+def put_at_host(sim: Sim, server: int, packet: int, cost_ps: int, now: int) -> None:
+    """Queue a job on a serial processor."""
+    host = sim.servers[server]
+    host.free_at = max(now, host.free_at) + cost_ps
+    host.queued += 1
+    sim.counts[HOST_QUEUE_MAX] = max(sim.counts[HOST_QUEUE_MAX], host.queued)
+    put(sim, server, packet, host.free_at)
+
+
+@kernel
+def receive_at_host(sim: Sim, member: int, packet: int, now: int) -> None:
+    """Queue a packet for reception by a member's processor."""
+    sim.packets[packet].job = RECEIVE
+    cost_ps = receive_cost_ps(sim, sim.messages[sim.packets[packet].message].size)
+    put_at_host(sim, sim.link_count + sim.node_count + member, packet, cost_ps, now)
+
+
+@kernel
+def post(sim: Sim, member: int, message: int, now: int) -> None:
+    """Hand a message to its sender's host."""
+    packet = new_packet(sim, message, SEND)
+    sim.sent[sim.messages[message].kind] += 1
+    if sim.hosts_free:
+        launch(sim, member, packet, now)
+    else:
+        cost_ps = send_cost_ps(sim, sim.messages[message].size)
+        put_at_host(sim, sim.link_count + sim.node_count + member, packet, cost_ps, now)
+
+
+@kernel
+def launch(sim: Sim, member: int, packet: int, now: int) -> None:
+    """Let a message leave its sender's node: towards one member, or along the tree and back to itself."""
+    message = sim.packets[packet].message
+    node = sim.member_node[member]
+    dest = sim.messages[message].dest
+    if dest == member:
+        receive_at_host(sim, member, packet, now)
+    elif dest != GROUP:
+        link = next_link(sim, node, sim.member_node[dest])
+        put_on_link(sim, link, packet, now)
+    else:
+        for k in range(sim.nodes[node].cast_start, sim.nodes[node].cast_stop):
+            copy = new_packet(sim, message, SEND)
+            put_on_link(sim, sim.cast_link[k], copy, now)
+        receive_at_host(sim, member, packet, now)
+
+
+@kernel
+def route(sim: Sim, node: int, packet: int, now: int) -> None:
+    """Give a packet that came by a link to the node's router."""
+    if sim.router_ps == 0:
+        forward(sim, node, packet, now)
+    elif sim.router_model == DELAY:
+        sim.servers[sim.link_count + node].queued += 1
+        put(sim, sim.link_count + node, packet, now + sim.router_ps)
+    elif sim.router_model == SHARED and sim.nodes[node].member >= 0:
+        server = sim.link_count + sim.node_count + sim.nodes[node].member
+        put_at_host(sim, server, packet, sim.router_ps, now)
+    else:
+        put_at_host(sim, sim.link_count + node, packet, sim.router_ps, now)
+
+
+@kernel
+def forward(sim: Sim, node: int, packet: int, now: int) -> None:
+    """Put a packet on its next link, or copies on all links of the multicast tree but the one it came by."""
+    message = sim.packets[packet].message
+    dest = sim.messages[message].dest
+    if dest != GROUP:
+        link = next_link(sim, node, sim.member_node[dest])
+        put_on_link(sim, link, packet, now)
+        return
+    back = sim.packets[packet].job ^ 1
+    for k in range(sim.nodes[node].cast_start, sim.nodes[node].cast_stop):
+        if sim.cast_link[k] != back:
+            copy = new_packet(sim, message, SEND)
+            put_on_link(sim, sim.cast_link[k], copy, now)
+    free_packet(sim, packet)

@@ -1,0 +1,1 @@
+"""One event schema for what members send, receive, know to be stable and release."""
