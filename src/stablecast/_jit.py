@@ -50,8 +50,8 @@ def cache_folder() -> Path:
     """
     digest = sources_digest()
     override = os.environ.get("STABLECAST_CACHE_DIR")
-    home_cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    for base in (override, os.path.join(home_cache, "stablecast")):
+    user_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    for base in (override, Path(user_cache) / "stablecast"):
         if base and _writable(Path(base) / digest):
             return Path(base) / digest
     fallback = Path(tempfile.gettempdir()) / f"stablecast-{os.getuid()}" / digest
@@ -65,7 +65,7 @@ if "numba" not in sys.modules:
 
 import numba  # noqa: E402
 
-numba.config.CACHE_DIR = str(CACHE_FOLDER)
+numba.config.CACHE_DIR = str(CACHE_FOLDER)  # type: ignore[attr-defined]
 
 
 def kernel(function: F) -> F:
@@ -74,5 +74,6 @@ def kernel(function: F) -> F:
     Kernels borrow the arrays that they are given and never allocate, so reference counts, which would be
     most of the time of a small one, are left out.
     """
-    compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+    njit: Any = numba.njit
+    compiled: F = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
     return compiled

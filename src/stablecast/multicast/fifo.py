@@ -26,9 +26,7 @@ ASK_MAX = 32
 
 
 @kernel
-def take_data(
-    received: IntArray, ahead: NDArray[np.bool_], highest: IntArray, column: int, seq: int
-) -> int:
+def take_data(received: IntArray, ahead: NDArray[np.bool_], highest: IntArray, column: int, seq: int) -> int:
     """Take in a data message; returns what :func:`stablecast.frontier.accept` says of it."""
     highest[column] = max(highest[column], seq)
     return accept(received, ahead, column, seq)
@@ -37,7 +35,7 @@ def take_data(
 @kernel
 def is_missing(received: IntArray, highest: IntArray, column: int) -> bool:
     """Tell whether a number of this column is known to exist and has not arrived."""
-    return received[column] < highest[column]  # type: ignore[no-any-return]
+    return bool(received[column] < highest[column])
 
 
 @kernel
@@ -45,6 +43,8 @@ def missing_until(received: IntArray, ahead: NDArray[np.bool_], highest: IntArra
     """Return the last number of the first missing range, which begins right behind the prefix."""
     size = ahead.shape[1]
     last = received[column] + 1
-    while last < highest[column] and last < received[column] + ASK_MAX and not ahead[column, (last + 1) % size]:
+    while (
+        last < highest[column] and last < received[column] + ASK_MAX and not ahead[column, (last + 1) % size]
+    ):
         last += 1
-    return last  # type: ignore[no-any-return]
+    return int(last)

@@ -55,7 +55,7 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
     if message.kind == INFO:
         declare_stable(me, out, message.execution, message.array)
         finish(out, message.execution)
-    elif me.index != COORDINATOR:
+    elif me.number != COORDINATOR:
         send_received(out, ACK, COORDINATOR, message.execution)
     else:
         _gather(me, message, out)

@@ -52,7 +52,7 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
         return
     if message.execution > me.reg[EXECUTION]:
         _advance(me, message.execution)
-    if message.source == FIRST and me.index != FIRST:
+    if message.source == FIRST and me.number != FIRST:
         send_received(out, INFO, GROUP, message.execution)
     slot = message.execution % 2
     if me.reg[COUNT + slot] == 0:

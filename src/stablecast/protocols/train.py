@@ -51,11 +51,11 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
         return
     me.reg[EXECUTION] = execution
     if message.kind == INFO:
-        if me.index != FIRST:
+        if me.number != FIRST:
             declare_stable(me, out, execution, message.array)
             send_array(out, INFO, me.place[NEXT], execution, message.array)
         finish(out, execution)
-    elif me.index != FIRST:
+    elif me.number != FIRST:
         copy_into(me.gathered[0], message.array)
         take_minimum(me.gathered[0], me.received)
         send_array(out, ACK, me.place[NEXT], execution, me.gathered[0])

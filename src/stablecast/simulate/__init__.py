@@ -7,8 +7,8 @@
 """
 
 from stablecast.simulate.costs import PRESETS, Costs, costs
-from stablecast.simulate.run import simulate
 from stablecast.simulate.result import Result
+from stablecast.simulate.run import simulate
 from stablecast.simulate.setup import Setup, Traffic, Trigger
 from stablecast.simulate.topologies.registry import TOPOLOGIES, topology
 

@@ -27,7 +27,7 @@ def _mix(z: np.uint64) -> np.uint64:
 
 @kernel
 def uniform(seed: int, stream: int, counter: int) -> float:
-    """Return a number in [0, 1), the ``counter``-th of its stream (splitmix64's finaliser, applied thrice)."""
+    """Return a number in [0, 1), the ``counter``-th of its stream (splitmix64's finaliser, thrice)."""
     z = _mix(np.uint64(seed) + _GAMMA)
     z = _mix(z ^ (np.uint64(stream) * _GAMMA))
     z = _mix(z + np.uint64(counter) * _GAMMA)

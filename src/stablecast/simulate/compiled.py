@@ -27,15 +27,25 @@ def specialised_source(protocol: Protocol) -> str:
     return "\n".join(lines) + "\n"
 
 
+def is_compiled(protocol: Protocol) -> bool:
+    """Tell whether an earlier run has left this protocol's loop in the cache."""
+    return _file_of(protocol).exists()
+
+
+def _file_of(protocol: Protocol) -> Path:
+    return CACHE_FOLDER / f"stablecast_loop_{protocol.name}.py"
+
+
 @cache
 def loop_for(protocol: Protocol) -> ModuleType:
     """Return the module that holds this protocol's loop; compiled code is found again in later processes."""
-    name = f"stablecast_loop_{protocol.name}"
-    file = CACHE_FOLDER / f"{name}.py"
+    file = _file_of(protocol)
+    name = file.stem
     if not file.exists():
         _write_whole(file, specialised_source(protocol))
     spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -52,4 +62,4 @@ def _write_whole(file: Path, text: str) -> None:
     except FileExistsError:
         pass
     finally:
-        os.unlink(temporary)
+        Path(temporary).unlink()

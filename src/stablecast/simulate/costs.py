@@ -52,7 +52,9 @@ class Costs:
             if isinstance(value, str):
                 continue
             if not math.isfinite(value) or value < 0:
-                raise InvalidInput(f"{field.name} {value} is not a cost (accepted: a finite number, 0 or more)")
+                raise InvalidInput(
+                    f"{field.name} {value} is not a cost (accepted: a finite number, 0 or more)"
+                )
         if self.bandwidth_bps == 0:
             raise InvalidInput("bandwidth_bps 0 moves nothing (accepted: a finite number above 0)")
         if self.link_loss > 1:

@@ -21,12 +21,11 @@ from stablecast.protocols.contract.kernels import (
     Message,
 )
 from stablecast.simulate.checks import check_declaration
-from stablecast.simulate.queues import ROW_ITSELF, heap_push, new_message, take_slot
+from stablecast.simulate.queues import NEVER, ROW_ITSELF, heap_push, new_message, take_slot
 from stablecast.simulate.state import (
     FINISHED_AT,
     GAP_MAX,
     IMMEDIATE,
-    NEVER,
     NEXT_START,
     PERIODIC,
     PLANNED,
@@ -35,6 +34,7 @@ from stablecast.simulate.state import (
     SETTLED,
     STARTED,
     STARTED_AT,
+    TRIP_MAX,
 )
 from stablecast.simulate.struct import Sim
 from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, next_deadline, note
@@ -111,6 +111,7 @@ def note_learned(sim: Sim, member: int, execution: int, now: int) -> None:
     sim.last_learned[place] = since_start
     if member == 0:
         sim.root_rtt[place] = record.rtt
+        sim.counts[TRIP_MAX] = max(sim.counts[TRIP_MAX], since_start)
 
 
 @kernel
@@ -120,7 +121,7 @@ def snapshot(sim: Sim, member: int) -> int:
         return ROW_ITSELF - member
     slot = take_slot(sim)
     copy_into(sim.arrays[slot], sim.received[member])
-    return slot
+    return int(slot)
 
 
 @kernel
@@ -139,13 +140,13 @@ def array_bytes(sim: Sim, member: int, message: int) -> int:
     """Return the bytes of an array on the wire: all its entries, or the changed ones with their places."""
     full = sim.wire_entries * sim.entry_bytes
     if not sim.changed_only:
-        return full
+        return int(full)
     array, last = message_view(sim, message).array, sim.last_sent[member, sim.messages[message].kind]
     changed = 0
     for j in range(array.size):
         changed += array[j] != last[j]
         last[j] = array[j]
-    return min(full, changed * sim.wire_entries // array.size * 2 * sim.entry_bytes)
+    return int(min(full, changed * sim.wire_entries // array.size * 2 * sim.entry_bytes))
 
 
 @kernel
@@ -183,12 +184,12 @@ def start_is_due(sim: Sim, now: int) -> bool:
     elif counts[SETTLED] == sim.member_count:
         return False
     if counts[RUNNING]:
-        return sim.retry_ps > 0 and now >= counts[STARTED_AT] + sim.retry_ps  # type: ignore[no-any-return]
+        return bool(sim.retry_ps > 0 and now >= counts[STARTED_AT] + sim.retry_ps)
     if sim.trigger == IMMEDIATE:
         return True
     if sim.trigger == PERIODIC:
-        return now >= counts[NEXT_START]  # type: ignore[no-any-return]
-    return pressure(sim) >= sim.threshold
+        return bool(now >= counts[NEXT_START])
+    return bool(pressure(sim) >= sim.threshold)
 
 
 @kernel
@@ -196,8 +197,8 @@ def pressure(sim: Sim) -> int:
     """Return the messages in the first member's output buffer; a sender that is done counts as full."""
     record = sim.members[0]
     if record.to_send == 0:
-        return sim.threshold
-    return sim.columns[record.column].sent - sim.own_stable[record.column]  # type: ignore[no-any-return]
+        return int(sim.threshold)
+    return int(sim.columns[record.column].sent - sim.own_stable[record.column])
 
 
 @kernel
@@ -210,8 +211,8 @@ def next_start(sim: Sim) -> int:
     elif counts[SETTLED] == sim.member_count:
         return NEVER
     if counts[RUNNING]:
-        return counts[STARTED_AT] + sim.retry_ps if sim.retry_ps > 0 else NEVER  # type: ignore[no-any-return]
-    return counts[NEXT_START] if sim.trigger == PERIODIC else NEVER  # type: ignore[no-any-return]
+        return int(counts[STARTED_AT] + sim.retry_ps) if sim.retry_ps > 0 else NEVER
+    return int(counts[NEXT_START]) if sim.trigger == PERIODIC else NEVER
 
 
 @kernel

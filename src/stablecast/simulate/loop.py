@@ -1,9 +1,9 @@
 """The event loop.  It is compiled once for each protocol, with the protocol's kernels in it.
 
-The import marked ``# the protocol`` is the only line that differs: :mod:`stablecast.simulate.compiled` writes a
-copy of this file for each protocol, because numba keeps compiled code only for functions that import what
-they call.  The loop returns whenever Python has something to do (more room, a full trace, a violation) and
-is called again with the same arrays.
+The import marked ``# the protocol`` is the only line that differs: :mod:`stablecast.simulate.compiled`
+writes a copy of this file for each protocol, because numba keeps compiled code only for functions that
+import what they call.  The loop returns whenever Python has something to do (more room, a full trace, a
+violation) and is called again with the same arrays.
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ def ring(sim: Sim, i: int, now: int) -> None:
 
 
 @kernel
-def run(sim: Sim, packets_min: int, messages_min: int, slots_min: int, trace_min: int, events_max: int) -> int:
+def run(
+    sim: Sim, packets_min: int, messages_min: int, slots_min: int, trace_min: int, events_max: int
+) -> int:
     """Handle events in order until none is left or Python is needed.
 
     The ``*_min`` are the most that one event can take; with less than that free the loop returns.

@@ -72,7 +72,7 @@ def next_link(sim: Sim, node: int, target: int) -> int:
     nodes = sim.nodes
     where = nodes[target].entry
     if where < nodes[node].entry or where >= nodes[node].leave:
-        return nodes[node].up_link  # type: ignore[no-any-return]
+        return int(nodes[node].up_link)
     low = nodes[node].first_child
     high = low + nodes[node].child_count - 1
     while low < high:
@@ -81,7 +81,7 @@ def next_link(sim: Sim, node: int, target: int) -> int:
             low = middle
         else:
             high = middle - 1
-    return nodes[low].down_link  # type: ignore[no-any-return]
+    return int(nodes[low].down_link)
 
 
 @kernel
@@ -122,7 +122,7 @@ def build_network(topology: Topology, costs: Costs) -> Network:
 
 def _nodes(tree: Tree, topology: Topology) -> Any:
     """Number the two links between each node and its parent, and lay out the tree for routing."""
-    nodes = np.zeros(tree.size, NODE).view(np.recarray)
+    nodes: Any = np.zeros(tree.size, NODE).view(np.recarray)
     nodes.member = -1
     nodes.member[topology.member_nodes] = np.arange(topology.member_count)
     nodes.up_link = 2 * (np.arange(tree.size) - 1)
@@ -136,7 +136,7 @@ def _nodes(tree: Tree, topology: Topology) -> Any:
 
 
 def _links(tree: Tree, costs: Costs, nodes: Any) -> Any:
-    links = np.zeros(2 * (tree.size - 1), LINK).view(np.recarray)
+    links: Any = np.zeros(2 * (tree.size - 1), LINK).view(np.recarray)
     links.to[nodes.up_link[1:]] = tree.parent[1:]
     links.to[nodes.down_link[1:]] = np.arange(1, tree.size)
     links.ps_per_byte = 8e12 / costs.bandwidth_bps

@@ -13,7 +13,7 @@ from stablecast.protocols.contract import Protocol
 from stablecast.protocols.contract.kernels import make_outbox
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.network import build_network
-from stablecast.simulate.queues import FREE_SLOT, FREE_SLOTS, Queues, make_queues
+from stablecast.simulate.queues import FREE_SLOT, FREE_SLOTS, NEVER, Queues, make_queues
 from stablecast.simulate.setup import TRIGGERS, Setup
 from stablecast.simulate.state import (
     COLUMN,
@@ -21,7 +21,6 @@ from stablecast.simulate.state import (
     IMMEDIATE,
     KINDS_MAX,
     MEMBER,
-    NEVER,
     NEXT_START,
     PERIODIC,
     Arrays,

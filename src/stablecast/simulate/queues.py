@@ -183,7 +183,7 @@ def take_first(sim: Sim, server: int) -> int:
         heap_pop(sim)
     else:
         heap_replace_top(sim, sim.packets[following].at, server)
-    return packet  # type: ignore[no-any-return]
+    return int(packet)
 
 
 @kernel
@@ -195,7 +195,7 @@ def new_packet(sim: Sim, message: int, job: int) -> int:
     sim.packets[packet].message = message
     sim.packets[packet].job = job
     sim.messages[message].copies += 1
-    return packet  # type: ignore[no-any-return]
+    return int(packet)
 
 
 @kernel
@@ -247,7 +247,7 @@ def new_message(sim: Sim, kind: int, source: int, dest: int, size: int) -> int:
     record.rider = -1
     record.next = -1
     record.column = -1
-    return message  # type: ignore[no-any-return]
+    return int(message)
 
 
 @kernel
@@ -256,7 +256,7 @@ def take_slot(sim: Sim) -> int:
     slot = sim.ctl[FREE_SLOT]
     sim.ctl[FREE_SLOT] = sim.slot_next[slot]
     sim.ctl[FREE_SLOTS] -= 1
-    return slot  # type: ignore[no-any-return]
+    return int(slot)
 
 
 def make_queues(servers: int, timers: int, *, packets: int, messages: int, slots: int) -> Queues:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import PS_PER_US
@@ -28,6 +29,7 @@ from stablecast.simulate.state import (
     ROUNDS,
     SETTLED,
     STARTED,
+    TRIP_MAX,
     Arrays,
 )
 
@@ -54,6 +56,10 @@ class TrafficResult:
     """Most messages in one sender's output buffer."""
     blocked: int
     """Times that a message found its sender's buffer full."""
+    first_buffer_max: int
+    """Most messages in the first member's output buffer, which the trigger by pressure looks at."""
+    first_blocked: int
+    """Times that a message of the first member found its buffer full."""
     held_max: int
     """Most messages, of all senders, in one member's buffers."""
     held_mean: float
@@ -92,8 +98,12 @@ class Result:
     """From the start of an execution to the first member, of all, that knows its result."""
     rtt_last_us: float | None
     """From the start of an execution to the last member that knows its result."""
+    rtt_last_max_us: float | None
+    """The longest of those times over the executions."""
     rtt_max_us: float | None
     """The largest over members, last execution, of the time from its first message to knowing the result."""
+    round_trip_max_us: float
+    """f: longest time from a start to the first member's knowing the result."""
     queue_max: int
     """Most messages on one link, waiting and in transmission."""
     queue_mean: float
@@ -109,11 +119,14 @@ class Result:
     events: int
     wall_s: float
     traffic: TrafficResult | None = None
+    processed: NDArray[np.int64] = field(repr=False, compare=False)
+    """Messages of the protocol that each member sent and received."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values for ``--json``."""
+        """Return plain values for ``--json``: everything but what is there for each member."""
         values = asdict(self)
-        if values["traffic"] is None:
+        del values["processed"]
+        if self.traffic is None:
             del values["traffic"]
         return values
 
@@ -135,6 +148,7 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
     for k in range(len(protocol.kinds)):
         row = protocol.row_of(k)
         hops[row] = hops.get(row, 0) + int(meters.hops[k])
+    processed = np.array(meters.members.sent + meters.members.received)
     protocol_kinds = slice(0, len(protocol.kinds))
     return Result(
         protocol=protocol.name,
@@ -151,11 +165,14 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
         hop_bytes=int(meters.hop_bytes[protocol_kinds].sum()),
         data_hops={name: int(meters.hops[k]) for k, name in DATA_KINDS.items() if meters.hops[k]},
         messages_sent=int(meters.sent[protocol_kinds].sum()),
-        processed_max=int((meters.members.sent + meters.members.received).max()),
+        processed_max=int(processed.max()),
+        processed=processed,
         rtt_root_us=_mean_us(meters.root_rtt),
         rtt_first_us=_mean_us(meters.first_learned),
         rtt_last_us=_mean_us(meters.last_learned),
+        rtt_last_max_us=_us(int(meters.last_learned.max())) if (meters.last_learned >= 0).any() else None,
         rtt_max_us=_us(meters.members.rtt.max()),
+        round_trip_max_us=_us(int(counts[TRIP_MAX])),
         queue_max=int(counts[QUEUE_MAX]),
         queue_mean=float(counts[QUEUE_SUM] / counts[QUEUE_RECORDS]) if counts[QUEUE_RECORDS] else 0.0,
         host_queue_max=int(counts[HOST_QUEUE_MAX]),
@@ -195,6 +212,8 @@ def _collect_traffic(sim: Arrays) -> TrafficResult:
         start_gap_max_us=_us(int(counts[GAP_MAX])),
         buffer_max=int(sim.feed.columns.held_max.max()),
         blocked=int(sim.feed.columns.blocked.sum()),
+        first_buffer_max=int(sim.feed.columns[0].held_max),
+        first_blocked=int(sim.feed.columns[0].blocked),
         held_max=int(members.held_max.max()),
         held_mean=float(area.sum() / members.size / now) if now else 0.0,
     )

@@ -52,7 +52,9 @@ def simulate(
     try:
         sim = prepare(setup, protocol, trace=trace is not None, wire_log=wire_log and trace is not None)
     except MemoryError:
-        raise InvalidInput("the run does not fit the memory (take fewer members, senders, or --tracked)") from None
+        raise InvalidInput(
+            "the run does not fit the memory (take fewer members, senders, or --tracked)"
+        ) from None
     sim, wall_s = _run(sim, loop, protocol, progress, trace)
     _raise_violation(setup, sim)
     return collect(setup, protocol, sim, wall_s)

@@ -39,13 +39,23 @@ class Traffic:
     """How long a stability message may wait to ride on a data message; 0 for no riding."""
 
     def __post_init__(self) -> None:
-        for name in ("messages", "rate_per_s", "data_bytes", "data_loss", "nak_ms", "heartbeat_ms", "piggyback_ms"):
+        for name in (
+            "messages",
+            "rate_per_s",
+            "data_bytes",
+            "data_loss",
+            "nak_ms",
+            "heartbeat_ms",
+            "piggyback_ms",
+        ):
             value = getattr(self, name)
             if not math.isfinite(value) or value < 0:
                 raise InvalidInput(f"{name} {value} is not accepted (accepted: a finite number, 0 or more)")
         for name in ("rate_per_s", "nak_ms", "heartbeat_ms", "buffer"):
             if getattr(self, name) <= 0:
-                raise InvalidInput(f"{name} {getattr(self, name)} is not accepted (accepted: a number above 0)")
+                raise InvalidInput(
+                    f"{name} {getattr(self, name)} is not accepted (accepted: a number above 0)"
+                )
         if self.data_loss >= 1:
             raise InvalidInput(f"data_loss {self.data_loss} lets nothing through (accepted: 0 to below 1)")
 
@@ -55,7 +65,7 @@ class Trigger:
     """When the first member starts an execution."""
 
     kind: str = "immediate"
-    """``immediate``: one after the other; ``periodic``: every ``period_ms``; ``pressure``: at ``threshold``."""
+    """``immediate``: one after the other; ``periodic``: by ``period_ms``; ``pressure``: at ``threshold``."""
     executions: int | None = None
     """How many; None for one without data traffic, and with it for as many as make everything stable."""
     period_ms: float = 100.0
@@ -71,11 +81,15 @@ class Trigger:
         if self.executions is not None and self.executions < 1:
             raise InvalidInput(f"{self.executions} executions are not accepted (accepted: 1 or more)")
         if not math.isfinite(self.period_ms) or self.period_ms <= 0:
-            raise InvalidInput(f"period_ms {self.period_ms} is not accepted (accepted: a finite number above 0)")
+            raise InvalidInput(
+                f"period_ms {self.period_ms} is not accepted (accepted: a finite number above 0)"
+            )
         if self.threshold < 1:
             raise InvalidInput(f"threshold {self.threshold} is not accepted (accepted: 1 or more)")
         if not math.isfinite(self.retry_ms) or self.retry_ms < 0:
-            raise InvalidInput(f"retry_ms {self.retry_ms} is not accepted (accepted: a finite number, 0 or more)")
+            raise InvalidInput(
+                f"retry_ms {self.retry_ms} is not accepted (accepted: a finite number, 0 or more)"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +114,9 @@ class Setup:
     def __post_init__(self) -> None:
         members = self.topology.member_count
         if self.senders is not None and not 1 <= self.senders <= members:
-            raise InvalidInput(f"{self.senders} senders in a group of {members} members (accepted: 1 to {members})")
+            raise InvalidInput(
+                f"{self.senders} senders in a group of {members} members (accepted: 1 to {members})"
+            )
         groups = self.traffic.sender_groups
         if groups is not None and not 1 <= groups <= self.sender_count:
             raise InvalidInput(
@@ -108,17 +124,17 @@ class Setup:
             )
         if not 0 <= self.seed < 2**63:
             raise InvalidInput(f"seed {self.seed} is not accepted (accepted: 0 to 2^63 - 1)")
-        if self.loss_until_ms is not None and not (math.isfinite(self.loss_until_ms) and self.loss_until_ms >= 0):
+        if self.loss_until_ms is not None and not (
+            math.isfinite(self.loss_until_ms) and self.loss_until_ms >= 0
+        ):
             raise InvalidInput(f"loss_until_ms {self.loss_until_ms} is not accepted (accepted: 0 or more)")
         if self.trigger.kind == "pressure" and self.traffic.messages == 0:
             raise InvalidInput("the pressure trigger needs data traffic (give messages above 0)")
         if self.trigger.kind == "immediate" and self.traffic.messages > 0 and self.trigger.executions is None:
-            raise InvalidInput(
-                "with data traffic the immediate trigger needs a number of executions (or take periodic or pressure)"
-            )
+            raise InvalidInput("with data traffic the immediate trigger needs a number of executions")
         if self.tracked is not None and not 1 <= self.tracked <= self.column_count:
             raise InvalidInput(
-                f"{self.tracked} tracked of {self.column_count} sequences (accepted: 1 to {self.column_count})"
+                f"tracked {self.tracked} of {self.column_count} numbers (accepted: 1 to {self.column_count})"
             )
         if self.traffic.messages > 0 and self.tracked not in (None, self.column_count):
             raise InvalidInput("with data traffic every sender is tracked (leave tracked out)")

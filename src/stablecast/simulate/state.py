@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stablecast.protocols.contract.kernels import Outbox
 from stablecast.simulate.network import Network
-from stablecast.simulate.queues import NEVER, Queues
+from stablecast.simulate.queues import Queues
 
 Seqs = NDArray[np.int32]
 KINDS_MAX = 32
@@ -131,7 +131,7 @@ COLUMN = np.dtype(
     FINISHED_AT,
     RIDERS,
     PLANNED,
-    CHANGED,
+    TRIP_MAX,
     COUNTS,
 ) = range(25)
 

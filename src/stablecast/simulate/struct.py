@@ -1,9 +1,9 @@
 """The run as the compiled loop sees it: one structure in memory, passed by its address.
 
-A :class:`Sim` has every array and constant of a run as an attribute.  Python code, and kernels where compilation
-is off, just read the attributes.  Compiled kernels get the address of a block in which each constant is one
-word, and each array the address of its data and its lengths: a field access is a load, as in C.  Arrays are
-borrowed, never counted; the ``Sim`` keeps them alive.
+A :class:`Sim` has every array and constant of a run as an attribute.  Python code, and kernels where
+compilation is off, just read the attributes.  Compiled kernels get the address of a block in which each
+constant is one word, and each array the address of its data and its lengths: a field access is a load, as
+in C.  Arrays are borrowed, never counted; the ``Sim`` keeps them alive.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from numba.extending import (
 from numba.np import arrayobj
 
 from stablecast.simulate.network import LINK, NODE, Network
-from stablecast.simulate.queues import ENTRY, MESSAGE, PACKET, SERVER, Queues
-from stablecast.simulate.state import COLUMN, MEMBER, Arrays, Feed, Group, Meters, Plan
+from stablecast.simulate.queues import ENTRY, MESSAGE, PACKET, SERVER
+from stablecast.simulate.state import COLUMN, MEMBER, Arrays, Plan
 
 WORD = 8
 
@@ -86,7 +86,7 @@ WORDS = sum(1 + (kind.ndim if isinstance(kind, types.Array) else 0) for kind in 
 
 
 class Sim:
-    """A run: all fields of ``Plan``, ``Network``, ``Queues``, ``Group``, ``Meters``, ``Feed``, and the outbox."""
+    """A run: the fields of ``Plan``, ``Network``, ``Queues``, ``Group``, ``Meters``, ``Feed``, ``Outbox``."""
 
     def __init__(self, arrays: Arrays) -> None:
         self._block = np.zeros(WORDS, np.int64)
@@ -107,7 +107,9 @@ class Sim:
         kind, place = FIELDS[name], OFFSETS[name] // WORD
         if isinstance(kind, types.Array):
             if value.ndim != kind.ndim or not value.flags.c_contiguous or value.itemsize != _itemsize(kind):
-                raise TypeError(f"field {name} does not have the shape or type that the loop was compiled for")
+                raise TypeError(
+                    f"field {name} does not have the shape or type that the loop was compiled for"
+                )
             self._block[place] = value.ctypes.data
             self._block[place + 1 : place + 1 + kind.ndim] = value.shape
         elif kind is types.float64:
@@ -123,7 +125,7 @@ def _itemsize(kind: Any) -> int:
     return int(numba.np.numpy_support.as_dtype(kind.dtype).itemsize)
 
 
-class SimType(types.Type):  # type: ignore[misc]
+class SimType(types.Type):
     """The compiled type of :class:`Sim`."""
 
     def __init__(self) -> None:
@@ -148,10 +150,10 @@ def _unbox_sim(typ: Any, obj: Any, c: Any) -> Any:
 
 
 @infer_getattr
-class _SimAttributes(AttributeTemplate):  # type: ignore[misc]
+class _SimAttributes(AttributeTemplate):
     key = SimType
 
-    def generic_resolve(self, typ: Any, attr: str) -> Any:
+    def generic_resolve(self, typ: Any, attr: str) -> Any:  # type: ignore[override]
         return FIELDS.get(attr)
 
 
@@ -173,10 +175,5 @@ def _load_field(context: Any, builder: Any, typ: Any, block: Any, attr: str) -> 
         strides.insert(0, builder.mul(strides[0], length))
     array = arrayobj.make_array(kind)(context, builder)
     data = load(0, array.data.type)
-    arrayobj.populate_array(
-        array, data=data, shape=lengths, strides=strides, itemsize=itemsize, meminfo=None
-    )
+    arrayobj.populate_array(array, data=data, shape=lengths, strides=strides, itemsize=itemsize, meminfo=None)
     return array._getvalue()
-
-
-__all__ = ["Feed", "Group", "Meters", "Queues", "Sim"]

@@ -6,14 +6,13 @@ from stablecast._jit import kernel
 from stablecast.frontier.window import NEW
 from stablecast.multicast.fifo import is_missing, missing_until, take_data
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
-from stablecast.simulate.queues import GROUP, new_message
+from stablecast.simulate.queues import GROUP, NEVER, new_message
 from stablecast.simulate.state import (
     DATA,
     DELIVERY_MAX,
     HEARTBEAT,
     LOST_COUNT,
     NAK,
-    NEVER,
     REQUEST,
     RIDERS,
     TRACED,
@@ -151,7 +150,12 @@ def handle_data(sim: Sim, member: int, message: int, now: int) -> bool:
     """Take in a message of the data traffic at a member; tell whether it got through."""
     record = sim.messages[message]
     if record.kind == DATA:
-        if record.dest == GROUP and sim.data_loss > 0.0 and record.source != member and _lost(sim, member, now):
+        if (
+            record.dest == GROUP
+            and sim.data_loss > 0.0
+            and record.source != member
+            and _lost(sim, member, now)
+        ):
             return False
         _take(sim, member, message, now)
     elif record.kind == HEARTBEAT:
@@ -173,7 +177,7 @@ def _lost(sim: Sim, member: int, now: int) -> bool:
     lost = now < sim.loss_until_ps and draw < sim.data_loss
     if lost:
         sim.counts[LOST_COUNT] += 1
-    return lost
+    return bool(lost)
 
 
 @kernel
@@ -207,9 +211,7 @@ def _ask(sim: Sim, member: int, column: int, now: int) -> None:
     record = sim.messages[message]
     record.column = column
     record.first = sim.received[member, column] + 1
-    record.last = missing_until(
-        sim.received[member], sim.ahead[member], sim.highest[member], column
-    )
+    record.last = missing_until(sim.received[member], sim.ahead[member], sim.highest[member], column)
     post(sim, member, message, now)
 
 
@@ -298,7 +300,7 @@ def next_deadline(sim: Sim, member: int) -> int:
     due = min(record.send_at, record.nak_at, record.rider_at)
     if record.column >= 0 and sim.columns[record.column].leader == member:
         due = min(due, sim.columns[record.column].heartbeat_at)
-    return due  # type: ignore[no-any-return]
+    return int(due)
 
 
 @kernel

@@ -24,7 +24,7 @@ def make_room(sim: Sim, link: int, now: int) -> int:
     while server.queued > 0 and sim.packets[server.leaving].leaves <= now:
         server.queued -= 1
         server.leaving = sim.packets[server.leaving].next
-    return server.queued  # type: ignore[no-any-return]
+    return int(server.queued)
 
 
 @kernel

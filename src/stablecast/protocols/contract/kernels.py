@@ -30,7 +30,7 @@ NOTHING, ARRAY, RECEIVED = 0, 1, 2
 class Member(NamedTuple):
     """One member's state, as views into the driver's arrays."""
 
-    index: int
+    number: int
     """Own number in the group, from 0; number 0 starts executions."""
     group_size: int
     """Number of members."""

@@ -62,7 +62,7 @@ class Machine:
     ) -> None:
         self.protocol = protocol
         self.me = Member(
-            index=index,
+            number=index,
             group_size=group_size,
             received=np.zeros(columns, dtype),
             gathered=np.zeros((protocol.slots, columns), dtype),
@@ -89,9 +89,7 @@ class Machine:
         self.protocol.start(self.me, now, self._out)
         return self._sent()
 
-    def receive(
-        self, kind: int, source: int, execution: int, array: IntArray | None, now: int
-    ) -> list[Sent]:
+    def receive(self, kind: int, source: int, execution: int, array: IntArray | None, now: int) -> list[Sent]:
         """Handle a message and return what it makes this member send."""
         clear(self._out.marks)
         message = Message(kind, source, execution, self._no_array if array is None else array)

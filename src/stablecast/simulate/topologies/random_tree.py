@@ -20,7 +20,7 @@ def random_tree(*, members: int = 364, degree: int = 3, height: int = 5, seed: i
     is connected to a random node of the level above.  A draw that leaves a level empty is drawn again.
     """
     try:
-        weights = random_tree_level_probabilities(members, degree, height)
+        weights = [float(weight) for weight in random_tree_level_probabilities(members, degree, height)]
     except ValueError as error:
         raise InvalidInput(str(error)) from None
     rng = np.random.default_rng([seed, 0x72747265])
@@ -40,4 +40,6 @@ def _draw_levels(rng: np.random.Generator, members: int, weights: list[float]) -
         counts = rng.multinomial(members - 1, weights)
         if (counts > 0).all():
             return counts.astype(np.int64)
-    raise InvalidInput(f"{members} members do not fill a random tree of height {len(weights)} (give more members)")
+    raise InvalidInput(
+        f"{members} members do not fill a random tree of height {len(weights)} (give more members)"
+    )

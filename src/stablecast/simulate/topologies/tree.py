@@ -1,4 +1,4 @@
-"""The hierarchical paper's network: a tree complete to its last level but one, with ``fill`` children there."""
+"""The hierarchical paper's network: a tree complete to its last level but one, then ``fill`` children."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The ``stablecast`` command: thin commands over the library."""

@@ -1,0 +1,86 @@
+"""Entry point: finds the command, and turns every expected failure into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import typer
+
+from stablecast.cli.output import FOUND_FAILURE, WRONG_USAGE, complain
+from stablecast.cli.protocols import protocols_command
+from stablecast.cli.reproduce import reproduce_command
+from stablecast.cli.simulate import simulate_command
+from stablecast.errors import InvalidInput, StablecastError
+
+app = typer.Typer(
+    name="stablecast",
+    help="Message stability in reliable multicast groups: when does every member have a message?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+app.command("simulate")(simulate_command)
+app.command("reproduce")(reproduce_command)
+app.command("protocols")(protocols_command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from stablecast import __version__
+
+        print(f"stablecast {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and leave."
+    ),
+) -> None:
+    """Message stability in reliable multicast groups."""
+
+
+# typer may carry its own copy of click, whose errors are reached through typer's own names.
+_CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def _usage_line(error: Any) -> str:
+    """Return what click has to say of a wrong usage, on one line."""
+    context = getattr(error, "ctx", None)
+    where = f" (see '{context.command_path} --help')" if context is not None else ""
+    return str(error.format_message()) + where
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 the work found a failure, 2 wrong usage."""
+    sys.exit(main(arguments))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        outcome = app(args=arguments, standalone_mode=False)
+        return outcome if isinstance(outcome, int) else 0
+    except _CLICK_ERROR as error:
+        complain(_usage_line(error))
+        return WRONG_USAGE
+    except InvalidInput as error:
+        complain(str(error))
+        return WRONG_USAGE
+    except StablecastError as error:
+        complain(str(error))
+        return FOUND_FAILURE
+    except (KeyboardInterrupt, typer.Abort):
+        complain("interrupted")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,55 @@
+"""How commands speak: one line for an error, a bar or plain lines for progress."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+DONE, FOUND_FAILURE, WRONG_USAGE = 0, 1, 2
+PLAIN_LINE_SECONDS = 5.0
+
+
+def complain(message: str) -> None:
+    """Print one line to standard error."""
+    print(f"stablecast: {' '.join(message.split())}", file=sys.stderr)
+
+
+class SimulationProgress:
+    """Shows a long run's progress: a live line on a terminal, a plain line now and then otherwise."""
+
+    def __init__(self, what: str, *, executions: int, shown: bool) -> None:
+        self._what = what
+        self._executions = executions
+        self._shown = shown
+        self._began = self._last = time.monotonic()
+        self._live = shown and sys.stderr.isatty()
+        self._drawn = False
+
+    def __enter__(self) -> SimulationProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._drawn:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def __call__(self, events: int, simulated_ps: int, executions: int) -> None:
+        """Take note of how far the run is."""
+        now = time.monotonic()
+        if not self._shown or now - self._last < (0.2 if self._live else PLAIN_LINE_SECONDS):
+            return
+        self._last = now
+        done = (
+            f"execution {executions} of {self._executions}" if self._executions else f"execution {executions}"
+        )
+        rate = events / max(now - self._began, 1e-9)
+        text = (
+            f"{self._what}: {done}, {simulated_ps / 1e12:.3f} s simulated, {events:,} events, {rate:,.0f}/s"
+        )
+        if self._live:
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+            self._drawn = True
+        else:
+            print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,203 @@
+"""``stablecast simulate PROTOCOL``: one run, as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stablecast.cli.output import DONE, FOUND_FAILURE, SimulationProgress, complain
+
+if TYPE_CHECKING:
+    from stablecast.simulate import Costs, Result, Setup
+
+NETWORK, COST, TRAFFIC, TRIGGER, OUTPUT = "Network", "Costs", "Data traffic", "Trigger", "Output"
+
+
+def _option(panel: str, text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel, show_default=False)
+
+
+def simulate_command(
+    protocol: Annotated[str, typer.Argument(help="A name from 'stablecast protocols'.", show_default=False)],
+    topology: Annotated[str, _option(NETWORK, "tree, random-tree or balanced.")] = "tree",
+    degree: Annotated[
+        int | None, _option(NETWORK, "Children of an inner node (balanced: neighbours).")
+    ] = None,
+    height: Annotated[int | None, _option(NETWORK, "Levels below the root.")] = None,
+    fill: Annotated[int | None, _option(NETWORK, "Children of the nodes above the last level.")] = None,
+    nodes: Annotated[int | None, _option(NETWORK, "Nodes of a balanced tree.")] = None,
+    members: Annotated[
+        int | None, _option(NETWORK, "Members; fewer than nodes are drawn by the seed.")
+    ] = None,
+    senders: Annotated[int | None, _option(NETWORK, "Members that send (all by default).")] = None,
+    seed: Annotated[int, _option(NETWORK, "Of everything random.")] = 0,
+    costs: Annotated[str, _option(COST, "Preset: lan1997, wan1997 or links-only.")] = "lan1997",
+    bandwidth_bps: Annotated[float | None, _option(COST, "Of each direction of a link.")] = None,
+    propagation_us: Annotated[float | None, _option(COST, "Of a link.")] = None,
+    router_us: Annotated[float | None, _option(COST, "To forward a message.")] = None,
+    router: Annotated[str | None, _option(COST, "delay or serial.")] = None,
+    processor: Annotated[str | None, _option(COST, "Of a serial router: separate or shared.")] = None,
+    send_us: Annotated[float | None, _option(COST, "Host, to send: fixed part.")] = None,
+    send_us_per_byte: Annotated[float | None, _option(COST, "Host, to send: each byte.")] = None,
+    receive_factor: Annotated[float | None, _option(COST, "Host: receiving over sending.")] = None,
+    header_bytes: Annotated[int | None, _option(COST, "Of every message.")] = None,
+    entry_bytes: Annotated[int | None, _option(COST, "Of a sequence number.")] = None,
+    queue_limit: Annotated[int | None, _option(COST, "Messages that a link holds; 0 for no limit.")] = None,
+    link_loss: Annotated[float | None, _option(COST, "Probability of loss on each link.")] = None,
+    loss_until_ms: Annotated[float | None, _option(COST, "When losses end.")] = None,
+    messages: Annotated[int, _option(TRAFFIC, "Data messages of each sender.")] = 0,
+    rate_per_s: Annotated[float, _option(TRAFFIC, "Of each sender (10).")] = 10.0,
+    data_bytes: Annotated[int, _option(TRAFFIC, "Of a data message (1000).")] = 1000,
+    buffer: Annotated[int, _option(TRAFFIC, "Unstable messages that a sender may have (64).")] = 64,
+    data_loss: Annotated[float, _option(TRAFFIC, "Probability that a receiver loses a message.")] = 0.0,
+    nak_ms: Annotated[float, _option(TRAFFIC, "Before a receiver asks again (50).")] = 50.0,
+    heartbeat_ms: Annotated[
+        float, _option(TRAFFIC, "Before an idle sender repeats its number (100).")
+    ] = 100.0,
+    sender_groups: Annotated[int | None, _option(TRAFFIC, "Sequences that senders share.")] = None,
+    piggyback_ms: Annotated[float, _option(TRAFFIC, "Wait of stability messages for data to ride on.")] = 0.0,
+    changed_only: Annotated[
+        bool, _option(TRAFFIC, "Send only changed entries of arrays.", "--changed-only")
+    ] = False,
+    trigger: Annotated[str | None, _option(TRIGGER, "immediate, periodic or pressure.")] = None,
+    executions: Annotated[int | None, _option(TRIGGER, "How many (1, or until all is stable).")] = None,
+    period_ms: Annotated[float, _option(TRIGGER, "Between starts (100).")] = 100.0,
+    threshold: Annotated[int, _option(TRIGGER, "Of the first member's buffer (32).")] = 32,
+    retry_ms: Annotated[float, _option(TRIGGER, "Start anew after this time; 0 for never.")] = 0.0,
+    tracked: Annotated[int | None, _option(NETWORK, "Senders whose numbers are simulated.")] = None,
+    trace: Annotated[
+        Path | None, _option(OUTPUT, "Write the events of the data traffic, as Parquet.")
+    ] = None,
+    as_json: Annotated[bool, _option(OUTPUT, "Print one JSON object.", "--json")] = False,
+) -> int:
+    """Run one protocol once and print what it cost.
+
+    Example: stablecast simulate s_coordp --topology tree --degree 3 --height 5 --costs lan1997 --json
+    """
+    from stablecast.protocols import protocol as find_protocol
+    from stablecast.simulate import Setup, Traffic, Trigger
+    from stablecast.simulate import costs as make_costs
+    from stablecast.simulate import topology as make_topology
+    from stablecast.simulate.compiled import is_compiled
+
+    if not is_compiled(find_protocol(protocol)):
+        print(f"# compiling {protocol}'s loop, once: up to a minute", file=sys.stderr, flush=True)
+    changes = {
+        "bandwidth_bps": bandwidth_bps,
+        "propagation_us": propagation_us,
+        "router_us": router_us,
+        "router": router,
+        "processor": processor,
+        "send_us": send_us,
+        "send_us_per_byte": send_us_per_byte,
+        "receive_factor": receive_factor,
+        "header_bytes": header_bytes,
+        "entry_bytes": entry_bytes,
+        "queue_limit": queue_limit,
+        "link_loss": link_loss,
+    }
+    cost_model: Costs = make_costs(
+        costs, **{key: value for key, value in changes.items() if value is not None}
+    )
+    shape = {"degree": degree, "height": height, "fill": fill, "nodes": nodes, "members": members}
+    setup = Setup(
+        protocol=protocol,
+        topology=make_topology(topology, **shape, seed=seed),
+        costs=cost_model,
+        senders=senders,
+        seed=seed,
+        traffic=Traffic(
+            messages=messages,
+            rate_per_s=rate_per_s,
+            data_bytes=data_bytes,
+            buffer=buffer,
+            data_loss=data_loss,
+            nak_ms=nak_ms,
+            heartbeat_ms=heartbeat_ms,
+            sender_groups=sender_groups,
+            piggyback_ms=piggyback_ms,
+        ),
+        trigger=Trigger(
+            kind=trigger or ("periodic" if messages and executions is None else "immediate"),
+            executions=executions,
+            period_ms=period_ms,
+            threshold=threshold,
+            retry_ms=retry_ms,
+        ),
+        changed_only=changed_only,
+        tracked=tracked,
+        loss_until_ms=loss_until_ms,
+    )
+    result = _run(setup, trace, shown=not as_json)
+    if as_json:
+        print(json.dumps(result.as_json()))
+    else:
+        _show(result)
+    if not result.completed:
+        complain(
+            f"{protocol} stalled: not every member finished, because messages were lost"
+            f" ({result.lost} lost, {result.dropped} dropped; give --retry-ms, and --loss-until-ms)"
+        )
+        return FOUND_FAILURE
+    return DONE
+
+
+def _run(setup: Setup, trace: Path | None, *, shown: bool) -> Result:
+    from stablecast.errors import InvalidInput
+    from stablecast.simulate import simulate
+
+    what = f"{setup.protocol} on {setup.topology.label}"
+    with SimulationProgress(what, executions=setup.execution_count, shown=shown) as progress:
+        if trace is None:
+            return simulate(setup, progress=progress)
+        if setup.traffic.messages == 0:
+            raise InvalidInput("--trace needs data traffic (give --messages above 0)")
+        from stablecast.simulate.tracing import simulate_with_trace
+
+        return simulate_with_trace(setup, trace, progress=progress)
+
+
+def _show(result: Result) -> None:
+    """Print a readable table."""
+    rows = [
+        ("protocol", result.protocol),
+        ("network", f"{result.topology_label}, {result.members:,} members, {result.senders:,} senders"),
+        ("executions", f"{result.executions:,} of {result.rounds:,} rounds each"),
+        ("messages sent", f"{result.messages_sent:,}"),
+        ("most handled by one member", f"{result.processed_max:,}"),
+        *((f"hops {kind}", f"{count:,}") for kind, count in result.hops.items()),
+        ("bytes on all hops", f"{result.hop_bytes:,}"),
+        ("RTT at the first member", _milliseconds(result.rtt_root_us)),
+        (
+            "start to first / last knowing",
+            f"{_milliseconds(result.rtt_first_us)} / {_milliseconds(result.rtt_last_us)}",
+        ),
+        ("link queue, most / mean", f"{result.queue_max:,} / {result.queue_mean:.2f}"),
+        ("processor queue, most", f"{result.host_queue_max:,}"),
+        ("lost / dropped", f"{result.lost:,} / {result.dropped:,}"),
+        ("simulated", _milliseconds(result.simulated_us)),
+        ("wall clock", f"{result.wall_s:.3f} s, {result.events:,} events"),
+    ]
+    if result.traffic is not None:
+        data = result.traffic
+        rows += [
+            ("data messages sent / stable", f"{data.messages:,} / {data.messages_stable:,}"),
+            (
+                "time to stable p50 / p99 / most",
+                " / ".join(map(_milliseconds, (data.tts_p50_us, data.tts_p99_us, data.tts_max_us))),
+            ),
+            ("delivery, most", _milliseconds(data.delivery_max_us)),
+            ("output buffer, most", f"{data.buffer_max:,} messages; full {data.blocked:,} times"),
+            ("held by a member, most / mean", f"{data.held_max:,} / {data.held_mean:.1f} messages"),
+        ]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}")
+
+
+def _milliseconds(us: float | None) -> str:
+    return "-" if us is None else f"{us / 1000:,.3f} ms"

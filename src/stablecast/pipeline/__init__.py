@@ -1,0 +1,1 @@
+"""From many simulations to tables and verdicts."""
