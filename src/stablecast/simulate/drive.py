@@ -164,7 +164,7 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
     elif sim.out_carries[k] == RECEIVED:
         record.slot = snapshot(sim, member)
     if sim.out_carries[k] != NOTHING:
-        record.size += array_bytes(sim, member, message)
+        record.wire_bytes += array_bytes(sim, member, message)
     sim.counts[ROUNDS] = max(sim.counts[ROUNDS], depth + 1)
     sim.members[member].sent += 1
     if sim.piggyback_ps > 0 and sim.members[member].send_at <= now + sim.piggyback_ps:

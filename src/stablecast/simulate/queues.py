@@ -43,7 +43,7 @@ MESSAGE = np.dtype(
         ("kind", np.int64),
         ("source", np.int64),  # the sending member
         ("dest", np.int64),  # a member, or -1 for all
-        ("size", np.int64),  # bytes on the wire
+        ("wire_bytes", np.int64),
         ("execution", np.int64),
         ("depth", np.int64),  # messages in the chain that led to it, itself included
         ("slot", np.int64),  # its array, -1 for none
@@ -239,7 +239,7 @@ def new_message(sim: Sim, kind: int, source: int, dest: int, size: int) -> int:
     record.kind = kind
     record.source = source
     record.dest = dest
-    record.size = size
+    record.wire_bytes = size
     record.execution = 0
     record.depth = 0
     record.slot = -1

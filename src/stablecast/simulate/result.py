@@ -79,7 +79,7 @@ class Result:
     executions: int
     """Executions that the first member completed."""
     completed: bool
-    """Whether every member finished the last execution and, with data traffic, everything is stable."""
+    """Whether every member finished the last execution and knows everything that is stable."""
     rounds: int
     """Messages in the longest chain of one execution in which each is sent on receipt of the one before."""
     hops: dict[str, int]
@@ -187,10 +187,11 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
 
 
 def is_complete(sim: Arrays) -> bool:
-    """Tell whether every member finished the last execution and all data is stable everywhere."""
+    """Tell whether the run was live: all members finished the last execution and know all that is stable."""
     finished = bool((sim.meters.members.finished == sim.meters.counts[STARTED]).all())
     if sim.plan.messages_each == 0:
-        return finished and int(sim.meters.counts[PLANNED]) >= sim.plan.executions
+        known = bool((sim.group.stable == sim.group.received.min(axis=0)).all())
+        return finished and known and int(sim.meters.counts[PLANNED]) >= sim.plan.executions
     settled = int(sim.meters.counts[SETTLED]) == sim.net.member_count
     return settled if sim.plan.executions == 0 else finished
 

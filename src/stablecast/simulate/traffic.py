@@ -112,7 +112,7 @@ def take_riders(sim: Sim, member: int, carrier: int) -> None:
     rider = record.rider
     sim.messages[carrier].rider = rider
     while rider >= 0:
-        sim.messages[carrier].size += sim.messages[rider].size - sim.header_bytes
+        sim.messages[carrier].wire_bytes += sim.messages[rider].wire_bytes - sim.header_bytes
         sim.counts[RIDERS] += 1
         rider = sim.messages[rider].next
     record.rider = -1

@@ -37,7 +37,7 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
         return
     message = sim.messages[sim.packets[packet].message]
     server = sim.servers[link]
-    leaves = max(now, server.free_at) + int(message.size * sim.links[link].ps_per_byte + 0.5)
+    leaves = max(now, server.free_at) + int(message.wire_bytes * sim.links[link].ps_per_byte + 0.5)
     server.free_at = leaves
     if queued == 0:
         server.leaving = packet
@@ -46,7 +46,7 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
     sim.counts[QUEUE_SUM] += queued + 1
     sim.counts[QUEUE_RECORDS] += 1
     sim.hops[message.kind] += 1
-    sim.hop_bytes[message.kind] += message.size
+    sim.hop_bytes[message.kind] += message.wire_bytes
     job = link
     if sim.links[link].loss > 0.0:
         server.taken += 1
@@ -82,7 +82,7 @@ def put_at_host(sim: Sim, server: int, packet: int, cost_ps: int, now: int) -> N
 def receive_at_host(sim: Sim, member: int, packet: int, now: int) -> None:
     """Queue a packet for reception by a member's processor."""
     sim.packets[packet].job = RECEIVE
-    cost_ps = receive_cost_ps(sim, sim.messages[sim.packets[packet].message].size)
+    cost_ps = receive_cost_ps(sim, sim.messages[sim.packets[packet].message].wire_bytes)
     put_at_host(sim, sim.link_count + sim.node_count + member, packet, cost_ps, now)
 
 
@@ -94,7 +94,7 @@ def post(sim: Sim, member: int, message: int, now: int) -> None:
     if sim.hosts_free:
         launch(sim, member, packet, now)
     else:
-        cost_ps = send_cost_ps(sim, sim.messages[message].size)
+        cost_ps = send_cost_ps(sim, sim.messages[message].wire_bytes)
         put_at_host(sim, sim.link_count + sim.node_count + member, packet, cost_ps, now)
 
 

@@ -1,0 +1,131 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from stablecast.cli.main import main
+from stablecast.theory import hops
+
+FIELDS = {
+    "protocol", "members", "senders", "seed", "topology", "hops", "messages_sent", "rounds", "processed_max",
+    "rtt_root_us", "rtt_first_us", "rtt_last_us", "queue_max", "queue_mean", "simulated_us", "wall_s",
+}  # fmt: skip
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize("protocol", ["coordp", "fulldist", "train", "s_coordp", "s_train"])
+def test_json_has_the_promised_fields_and_the_hops_of_table_4(capsys, protocol):
+    shape = ["--topology", "tree", "--degree", "3", "--height", "3", "--fill", "3"]
+    model = ["--costs", "links-only", "--propagation-us", "1"]
+    code, out, err = run(capsys, "simulate", protocol, *shape, *model, "--json")
+    assert code == 0
+    assert err == ""
+    result = json.loads(out)
+    assert result.keys() >= FIELDS
+    assert result["hops"] == hops(protocol, 3, 3, 3)
+    assert result["members"] == 40
+
+
+def test_without_json_a_readable_table_is_printed(capsys):
+    code, out, _ = run(capsys, "simulate", "s_coordp", "--degree", "2", "--height", "2")
+    assert code == 0
+    assert "RTT at the first member" in out
+    assert "7 members" in out
+
+
+def test_the_same_command_gives_the_same_result_twice(capsys):
+    command = [
+        "simulate",
+        "coordp",
+        "--degree",
+        "2",
+        "--height",
+        "3",
+        "--messages",
+        "5",
+        "--data-loss",
+        "0.1",
+    ]
+    first, second = (json.loads(run(capsys, *command, "--seed", "3", "--json")[1]) for _ in range(2))
+    del first["wall_s"], second["wall_s"]
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["simulate", "cordp"], "did you mean 'coordp'"),
+        (["simulate", "coordp", "--topology", "tre"], "did you mean 'tree'"),
+        (["simulate", "coordp", "--costs", "lan"], "unknown cost preset 'lan'"),
+        (["simulate", "coordp", "--fill", "9"], "accepted: 1 to 3"),
+        (["simulate", "coordp", "--height", "0"], "accepted: 1 or more"),
+        (["simulate", "coordp", "--degree", "0"], "accepted: 1 or more"),
+        (["simulate", "coordp", "--members", "365"], "accepted: 1 to 364"),
+        (["simulate", "coordp", "--bandwidth-bps", "nan"], "bandwidth_bps"),
+        (["simulate", "coordp", "--bandwidth-bps", "0"], "bandwidth_bps"),
+        (["simulate", "coordp", "--propagation-us", "-1"], "propagation_us"),
+        (["simulate", "coordp", "--router-us", "inf"], "router_us"),
+        (["simulate", "coordp", "--senders", "365"], "365 senders"),
+        (["simulate", "coordp", "--seed", "-1"], "seed -1"),
+        (["simulate", "coordp", "--degree", "three"], "--degree"),
+        (["simulate", "coordp", "--no-such-option"], "--no-such-option"),
+        (["simulate"], "protocol"),
+        (["simulate", "coordp", "--trace", "x.parquet"], "--trace needs data traffic"),
+        (["simulate", "coordp", "--messages", "1", "--trace", "no/such/x.parquet"], "cannot write"),
+        (["simulate", "coordp", "--trigger", "pressure"], "pressure trigger needs data traffic"),
+        (["no-such-command"], "no-such-command"),
+        (["reproduce", "no-such-paper"], "unknown paper"),
+    ],
+)
+def test_wrong_usage_gets_one_line_and_exit_code_2(capsys, arguments, what, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert what in err
+    assert len(err.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stalled_run_exits_1_and_still_prints_its_result(capsys):
+    code, out, err = run(capsys, "simulate", "coordp", "--link-loss", "0.3", "--json")
+    assert code == 1
+    assert json.loads(out)["completed"] is False
+    assert "stalled" in err
+
+
+def test_protocols_lists_the_registry(capsys):
+    code, out, _ = run(capsys, "protocols", "--json")
+    assert code == 0
+    assert {"coordp", "s_train"} <= {entry["name"] for entry in json.loads(out)}
+    assert "s_coordp" in run(capsys, "protocols")[1]
+
+
+def test_the_console_script_shows_help_with_an_example():
+    command = [sys.executable, "-m", "stablecast.cli.main", "simulate", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "Example: stablecast simulate" in shown
+
+
+def test_a_trace_is_written_whole(capsys, tmp_path):
+    file = tmp_path / "events.parquet"
+    command = [
+        "simulate",
+        "s_coordp",
+        "--degree",
+        "2",
+        "--height",
+        "2",
+        "--messages",
+        "3",
+        "--trace",
+        str(file),
+    ]
+    assert run(capsys, *command)[0] == 0
+    assert [entry.name for entry in tmp_path.iterdir()] == ["events.parquet"]

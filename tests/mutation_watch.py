@@ -1,0 +1,49 @@
+"""Runs that every kernel must pass; exits 1 with the reason when the checkers notice something.
+
+Started by ``test_mutations.py`` on a copy of the package in which one kernel was broken by hand.
+"""
+
+import sys
+
+from stablecast.errors import SafetyViolation
+from stablecast.simulate import Setup, Traffic, Trigger, costs, simulate, topology
+from stablecast.simulate.plain import run_plain
+from stablecast.theory import hops
+
+SHAPES = [(2, 2, 2), (3, 2, 1), (1, 3, 1)]
+
+
+def watch(protocol):
+    for shape in SHAPES:
+        built = topology("tree", degree=shape[0], height=shape[1], fill=shape[2])
+        result = simulate(Setup(protocol=protocol, topology=built, trigger=Trigger(executions=2)))
+        if not result.completed:
+            return "a member does not know all that is stable"
+        if result.hops != {kind: 2 * count for kind, count in hops(protocol, *shape).items()}:
+            return "hops differ from the closed form"
+    built = topology("tree", degree=2, height=2)
+    for more in ({}, {"data_loss": 0.2}):
+        setup = Setup(
+            protocol=protocol,
+            topology=built,
+            costs=costs("lan1997", router="serial"),
+            traffic=Traffic(messages=6, rate_per_s=60, **more),
+            trigger=Trigger(kind="periodic", period_ms=30, retry_ms=400),
+            seed=3,
+        )
+        rows = []
+        result = simulate(setup, trace=lambda block: rows.extend(map(tuple, block.tolist())), wire_log=True)
+        if not result.completed:
+            return "data does not become stable"
+        if rows != list(run_plain(setup).events):
+            return "the two drivers differ"
+    return ""
+
+
+if __name__ == "__main__":
+    try:
+        noticed = watch(sys.argv[1])
+    except (SafetyViolation, IndexError) as error:
+        noticed = f"{type(error).__name__}: {error}"
+    print(noticed or "nothing noticed")
+    sys.exit(1 if noticed else 0)

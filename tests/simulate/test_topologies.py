@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stablecast.errors import InvalidInput
+from stablecast.simulate import topology
+from stablecast.theory import PAPER_TABLE_3, random_tree_level_probabilities
+
+
+@pytest.mark.parametrize(("shape", "size"), PAPER_TABLE_3.items())
+def test_trees_have_the_sizes_of_table_3(shape, size):
+    assert topology("tree", degree=shape[0], height=5, fill=shape[1]).member_count == size
+
+
+def test_random_trees_have_the_height_asked_for_and_levels_near_their_weights():
+    n, degree, height = 1109, 4, 5
+    counts = np.zeros(height + 1)
+    for seed in range(40):
+        tree = topology("random-tree", members=n, degree=degree, height=height, seed=seed).tree
+        assert tree.size == n
+        assert tree.height == height
+        counts += np.diff(tree.level_starts)
+    weights = [float(w) for w in random_tree_level_probabilities(n, degree, height)]
+    expected = np.array([1, *[(n - 1) * w for w in weights]])
+    assert np.abs(counts / 40 / expected - 1).max() < 0.2
+
+
+def test_a_seed_makes_a_random_tree_and_another_seed_another():
+    first, again, other = (
+        topology("random-tree", members=100, degree=3, height=4, seed=s).tree for s in (1, 1, 2)
+    )
+    assert (first.parent == again.parent).all()
+    assert (first.parent != other.parent).any()
+
+
+@given(st.integers(1, 300), st.integers(2, 6))
+def test_balanced_trees_fill_level_by_level_and_spread_the_last_evenly(nodes, degree):
+    tree = topology("balanced", nodes=nodes, degree=degree).tree
+    assert tree.size == nodes
+    for level in range(tree.height - 1):
+        inner = tree.child_count[tree.level_starts[level] : tree.level_starts[level + 1]]
+        assert set(inner) == {degree if level == 0 else degree - 1}
+    if tree.height:
+        last = tree.child_count[tree.level_starts[-3] : tree.level_starts[-2]]
+        assert last.max() - last.min() <= 1
+
+
+def test_members_are_drawn_from_the_nodes_by_the_seed():
+    few = topology("balanced", nodes=200, members=50, seed=3)
+    assert few.member_count == 50
+    assert len(set(few.member_nodes.tolist())) == 50
+    assert (few.member_nodes == topology("balanced", nodes=200, members=50, seed=3).member_nodes).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "what"),
+    [
+        ("tree", {"degree": 2, "height": 2, "members": 8}, "8 members do not fit a topology of 7 nodes"),
+        ("tree", {"nodes": 5}, "no option --nodes"),
+        ("random-tree", {"members": 5, "degree": 3, "height": 5}, "accepted|members"),
+        ("balanced", {"nodes": 0}, "accepted"),
+        ("balanced", {"degree": 1}, "accepted"),
+        ("trees", {}, "did you mean 'tree'"),
+    ],
+)
+def test_what_makes_no_topology_is_refused(name, options, what):
+    with pytest.raises(InvalidInput, match=what):
+        topology(name, **options)

@@ -1,0 +1,157 @@
+"""Kernels broken by hand: the checkers, the liveness check or the comparison of drivers must notice.
+
+The broken copies run uncompiled, so that each takes a second.  ``docs/testing.md`` lists what was tried.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src"
+WATCH = Path(__file__).parent / "mutation_watch.py"
+
+MUTATIONS = {
+    "coordp skips a minimum": (
+        "coordp",
+        "protocols/coordp.py",
+        "        take_minimum(me.gathered[0], array)\n",
+        "        pass\n",
+    ),
+    "coordp drops a member": (
+        "coordp",
+        "protocols/coordp.py",
+        "    me.reg[MISSING] = me.group_size\n",
+        "    me.reg[MISSING] = me.group_size - 1\n",
+    ),
+    "coordp forgets its own array": (
+        "coordp",
+        "protocols/coordp.py",
+        "array = me.received if message.kind == START else message.array",
+        "array = me.received + 64 if message.kind == START else message.array",
+    ),
+    "fulldist finishes one INFO early": (
+        "fulldist",
+        "protocols/fulldist.py",
+        "    if me.reg[COUNT + slot] == me.group_size:\n",
+        "    if me.reg[COUNT + slot] == me.group_size - 1:\n",
+    ),
+    "fulldist keeps the counts of the last execution": (
+        "fulldist",
+        "protocols/fulldist.py",
+        "    me.reg[COUNT + execution % 2] = 0\n",
+        "    pass\n",
+    ),
+    "train passes on without its own minimum": (
+        "train",
+        "protocols/train.py",
+        "        take_minimum(me.gathered[0], me.received)\n",
+        "        pass\n",
+    ),
+    "train's first member does not learn": (
+        "train",
+        "protocols/train.py",
+        "    else:\n        declare_stable(me, out, execution, message.array)\n",
+        "    else:\n",
+    ),
+    "s_coordp does not wait for its last child": (
+        "s_coordp",
+        "protocols/s_coordp.py",
+        "    me.reg[MISSING] = 1 + me.place[CHILDREN]\n",
+        "    me.reg[MISSING] = max(1, me.place[CHILDREN])\n",
+    ),
+    "s_coordp reports without its own array": (
+        "s_coordp",
+        "protocols/s_coordp.py",
+        "    _gather(me, me.received)\n    if me.place[PARENT]",
+        "    if me.place[PARENT]",
+    ),
+    "s_train takes the last array for the minimum": (
+        "s_train",
+        "protocols/s_train.py",
+        "        take_minimum(me.gathered[0], array)\n",
+        "        copy_into(me.gathered[0], array)\n",
+    ),
+    "s_train does not wait for its children": (
+        "s_train",
+        "protocols/s_train.py",
+        "    me.reg[MISSING] = 1 + (me.place[LAST_CHILD] >= 0)\n",
+        "    me.reg[MISSING] = 1\n",
+    ),
+    "stability is declared one too far": (
+        "s_coordp",
+        "protocols/contract/kernels.py",
+        "        raise_to(me.stable, array)\n",
+        "        raise_to(me.stable, array + 1)\n",
+    ),
+    "a declared frontier goes back": (
+        "coordp",
+        "protocols/contract/kernels.py",
+        "        raise_to(me.stable, array)\n",
+        "        copy_into(me.stable, array - (me.stable > 0))\n",
+    ),
+    "stability changes without being declared": (
+        "train",
+        "protocols/contract/kernels.py",
+        "        out.marks[ROSE] = 1\n",
+        "        pass\n",
+    ),
+    "the window takes a gap for a prefix": (
+        "coordp",
+        "frontier/window.py",
+        "    while ahead[column, (front + 1) % size]:\n",
+        "    front = seq - 1\n    while ahead[column, (front + 1) % size]:\n",
+    ),
+    "the fast engine's serial routers forget that they are busy": (
+        "coordp",
+        "simulate/wires.py",
+        "    host.free_at = max(now, host.free_at) + cost_ps\n",
+        "    host.free_at = now + cost_ps\n",
+    ),
+    "the fast engine forwards a multicast back": (
+        "coordp",
+        "simulate/wires.py",
+        "        if sim.cast_link[k] != back:\n",
+        "        if True:\n",
+    ),
+    "simultaneous events come out in another order": (
+        "fulldist",
+        "simulate/queues.py",
+        "heap[up].at == at and heap[up].server < server",
+        "heap[up].at == at and heap[up].server > server",
+    ),
+}
+
+
+def watched(folder: Path, protocol: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(folder),
+        "NUMBA_DISABLE_JIT": "1",
+        "STABLECAST_CACHE_DIR": str(folder / "cache"),
+    }
+    command = [sys.executable, str(WATCH), protocol]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_broken_kernel_is_noticed(name, tmp_path):
+    protocol, file, right, wrong = MUTATIONS[name]
+    shutil.copytree(SOURCE / "stablecast", tmp_path / "stablecast", ignore=shutil.ignore_patterns("__pycache__"))
+    broken = tmp_path / "stablecast" / file
+    text = broken.read_text()
+    assert text.count(right) == 1, "the mutation no longer applies"
+    broken.write_text(text.replace(right, wrong))
+    outcome = watched(tmp_path, protocol)
+    assert outcome.returncode == 1, outcome.stdout + outcome.stderr
+    assert "Traceback" not in outcome.stderr, outcome.stderr
+
+
+@pytest.mark.parametrize("protocol", ["coordp", "fulldist", "train", "s_coordp", "s_train"])
+def test_the_unbroken_kernels_are_not_complained_about(protocol, tmp_path):
+    shutil.copytree(SOURCE / "stablecast", tmp_path / "stablecast", ignore=shutil.ignore_patterns("__pycache__"))
+    outcome = watched(tmp_path, protocol)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
