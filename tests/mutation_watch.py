@@ -16,7 +16,9 @@ SHAPES = [(2, 2, 2), (3, 2, 1), (1, 3, 1)]
 def watch(protocol):
     for shape in SHAPES:
         built = topology("tree", degree=shape[0], height=shape[1], fill=shape[2])
-        result = simulate(Setup(protocol=protocol, topology=built, trigger=Trigger(executions=2)))
+        result = simulate(
+            Setup(protocol=protocol, topology=built, trigger=Trigger(executions=2), until_ms=1000)
+        )
         if not result.completed:
             return "a member does not know all that is stable"
         if result.hops != {kind: 2 * count for kind, count in hops(protocol, *shape).items()}:
@@ -30,12 +32,13 @@ def watch(protocol):
             traffic=Traffic(messages=6, rate_per_s=60, **more),
             trigger=Trigger(kind="periodic", period_ms=30, retry_ms=400),
             seed=3,
+            until_ms=3000,
         )
-        rows = []
-        result = simulate(setup, trace=lambda block: rows.extend(map(tuple, block.tolist())), wire_log=True)
+        blocks = []
+        result = simulate(setup, trace=blocks.append, wire_log=True)
         if not result.completed:
             return "data does not become stable"
-        if rows != list(run_plain(setup).events):
+        if [tuple(row) for block in blocks for row in block.tolist()] != list(run_plain(setup).events):
             return "the two drivers differ"
     return ""
 

@@ -126,6 +126,11 @@ MUTATIONS = {
 }
 
 
+def copy_package(folder: Path) -> None:
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(SOURCE / "stablecast", folder / "stablecast", ignore=ignore)
+
+
 def watched(folder: Path, protocol: str) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
@@ -140,7 +145,7 @@ def watched(folder: Path, protocol: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_broken_kernel_is_noticed(name, tmp_path):
     protocol, file, right, wrong = MUTATIONS[name]
-    shutil.copytree(SOURCE / "stablecast", tmp_path / "stablecast", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_package(tmp_path)
     broken = tmp_path / "stablecast" / file
     text = broken.read_text()
     assert text.count(right) == 1, "the mutation no longer applies"
@@ -152,6 +157,6 @@ def test_a_broken_kernel_is_noticed(name, tmp_path):
 
 @pytest.mark.parametrize("protocol", ["coordp", "fulldist", "train", "s_coordp", "s_train"])
 def test_the_unbroken_kernels_are_not_complained_about(protocol, tmp_path):
-    shutil.copytree(SOURCE / "stablecast", tmp_path / "stablecast", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_package(tmp_path)
     outcome = watched(tmp_path, protocol)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr

@@ -49,6 +49,7 @@ def simulate_command(
     queue_limit: Annotated[int | None, _option(COST, "Messages that a link holds; 0 for no limit.")] = None,
     link_loss: Annotated[float | None, _option(COST, "Probability of loss on each link.")] = None,
     loss_until_ms: Annotated[float | None, _option(COST, "When losses end.")] = None,
+    until_ms: Annotated[float | None, _option(TRIGGER, "Give up at this simulated time.")] = None,
     messages: Annotated[int, _option(TRAFFIC, "Data messages of each sender.")] = 0,
     rate_per_s: Annotated[float, _option(TRAFFIC, "Of each sender (10).")] = 10.0,
     data_bytes: Annotated[int, _option(TRAFFIC, "Of a data message (1000).")] = 1000,
@@ -131,6 +132,7 @@ def simulate_command(
         changed_only=changed_only,
         tracked=tracked,
         loss_until_ms=loss_until_ms,
+        until_ms=until_ms,
     )
     result = _run(setup, trace, shown=not as_json)
     if as_json:
@@ -139,8 +141,8 @@ def simulate_command(
         _show(result)
     if not result.completed:
         complain(
-            f"{protocol} stalled: not every member finished, because messages were lost"
-            f" ({result.lost} lost, {result.dropped} dropped; give --retry-ms, and --loss-until-ms)"
+            f"{protocol} did not finish: {result.lost} messages lost, {result.dropped} dropped"
+            " (it needs --retry-ms against losses, and a later --until-ms if that was given)"
         )
         return FOUND_FAILURE
     return DONE

@@ -41,7 +41,7 @@ from stablecast.simulate.struct import Sim
 from stablecast.simulate.traffic import handle_data, handle_deadlines
 from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route
 
-DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED = 0, 1, 2, 3, 4
+DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP = 0, 1, 2, 3, 4, 5
 """Why the loop returned."""
 
 
@@ -184,6 +184,8 @@ def run(
             return TRACE_FULL
         counts[EVENTS] += 1
         now = sim.heap[TOP].at
+        if now > sim.until_ps:
+            return GIVEN_UP
         server = sim.heap[TOP].server
         sim.ctl[NOW] = now
         if server >= timers:

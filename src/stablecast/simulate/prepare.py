@@ -66,6 +66,7 @@ def make_plan(setup: Setup, *, trace: bool, wire_log: bool) -> Plan:
         buffer=traffic.buffer * group_size,
         data_loss=float(traffic.data_loss),
         loss_until_ps=int(loss_until),
+        until_ps=NEVER if setup.until_ms is None else round(setup.until_ms * PS_PER_MS),
         lossy=setup.lossy,
         nak_ps=round(traffic.nak_ms * PS_PER_MS),
         heartbeat_ps=round(traffic.heartbeat_ms * PS_PER_MS),

@@ -110,6 +110,8 @@ class Setup:
     """Senders whose numbers are simulated; None for all, or as many as fit the memory without traffic."""
     loss_until_ms: float | None = None
     """When losses end; None for never."""
+    until_ms: float | None = None
+    """Give up at this simulated time; None for never."""
 
     def __post_init__(self) -> None:
         members = self.topology.member_count
@@ -128,6 +130,8 @@ class Setup:
             math.isfinite(self.loss_until_ms) and self.loss_until_ms >= 0
         ):
             raise InvalidInput(f"loss_until_ms {self.loss_until_ms} is not accepted (accepted: 0 or more)")
+        if self.until_ms is not None and not (math.isfinite(self.until_ms) and self.until_ms > 0):
+            raise InvalidInput(f"until_ms {self.until_ms} is not accepted (accepted: a number above 0)")
         if self.trigger.kind == "pressure" and self.traffic.messages == 0:
             raise InvalidInput("the pressure trigger needs data traffic (give messages above 0)")
         if self.trigger.kind == "immediate" and self.traffic.messages > 0 and self.trigger.executions is None:

@@ -49,6 +49,8 @@ class Plan(NamedTuple):
     """Probability that a receiver loses a multicast data message."""
     loss_until_ps: int
     """Losses of every kind end at this time."""
+    until_ps: int
+    """The run is given up at this time."""
     lossy: bool
     """Whether anything can get lost, so that data needs repair."""
     nak_ps: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,13 +64,3 @@ class Protocol:
     def row_of(self, kind: int) -> str:
         """Return the table row that messages of a kind are counted in."""
         return self.rows[kind] if self.rows else self.kinds[kind]
-
-
-def kernel_names() -> tuple[str, ...]:
-    """Names of the kernels that a protocol's module defines."""
-    return ("start", "receive")
-
-
-def describe(protocol: Protocol) -> dict[str, Any]:
-    """Return what the registry shows of a protocol."""
-    return {"name": protocol.name, "title": protocol.title, "paper": protocol.paper, "kinds": protocol.kinds}
