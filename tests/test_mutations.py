@@ -91,7 +91,7 @@ MUTATIONS = {
         "coordp",
         "protocols/contract/kernels.py",
         "        raise_to(me.stable, array)\n",
-        "        copy_into(me.stable, array - (me.stable > 0))\n",
+        "        copy_into(me.stable, array - me.reg[0] % 2)\n",
     ),
     "stability changes without being declared": (
         "train",

@@ -1,4 +1,4 @@
-"""Message stability in reliable multicast groups: simulated, live, and on Spark."""
+"""Message stability in reliable multicast groups: when does every member have a message?"""
 
 from stablecast.errors import StablecastError
 

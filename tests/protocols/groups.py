@@ -6,7 +6,7 @@ import numpy as np
 
 from stablecast.overlays import complete_tree
 from stablecast.protocols import protocol
-from stablecast.protocols.contract import GROUP, Machine
+from stablecast.protocols.contract import GROUP, Machine, Received
 
 
 class MachineGroup:
@@ -37,7 +37,7 @@ class MachineGroup:
     def deliver(self, entry):
         source, target, sent = entry
         self.log.append((self.kinds[sent.kind], source, target, sent.execution))
-        sends = self.machines[target].receive(sent.kind, source, sent.execution, sent.array, 0)
+        sends = self.machines[target].receive(Received(sent.kind, source, sent.execution, sent.array), 0)
         self._post(target, sends)
 
     def deliver_all(self, *, keep=lambda kind, source, target: True):

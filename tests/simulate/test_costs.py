@@ -22,10 +22,8 @@ def test_lan1997_is_the_papers_environment():
     ("size", "send", "receive"), [(32, 341_760_000, 375_936_000), (4468, 862_990_000, 949_289_000)]
 )
 def test_host_costs_follow_the_formula_to_the_picosecond(size, send, receive):
-    from stablecast.protocols import protocol
-
     setup = Setup(protocol="coordp", topology=topology("tree", degree=2, height=1))
-    sim = Sim(prepare(setup, protocol("coordp")))
+    sim = Sim(prepare(setup, setup.found_protocol))
     assert send_cost_ps(sim, size) == send
     assert receive_cost_ps(sim, size) == receive
 

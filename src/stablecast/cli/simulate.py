@@ -152,7 +152,7 @@ def _run(setup: Setup, trace: Path | None, *, shown: bool) -> Result:
     from stablecast.errors import InvalidInput
     from stablecast.simulate import simulate
 
-    what = f"{setup.protocol} on {setup.topology.label}"
+    what = f"{setup.protocol_name} on {setup.topology.label}"
     with SimulationProgress(what, executions=setup.execution_count, shown=shown) as progress:
         if trace is None:
             return simulate(setup, progress=progress)

@@ -27,6 +27,7 @@ from stablecast.protocols.contract.kernels import (
     Outbox,
     declare_stable,
     finish,
+    no_timer,
     send,
     send_array,
     send_received,
@@ -36,6 +37,8 @@ from stablecast.protocols.contract.protocol import Place, Protocol, columns
 START, ACK, INFO = 0, 1, 2
 EXECUTION, MISSING = 0, 1  # registers: the newest execution; ACKs (and the own START) still to come
 COORDINATOR = 0
+
+handle_timer = no_timer
 
 
 @kernel
@@ -85,6 +88,7 @@ PROTOCOL = Protocol(
     kinds=("START", "ACK", "INFO"),
     start=start,
     receive=receive,
+    handle_timer=handle_timer,
     place=place,
     module=__name__,
 )

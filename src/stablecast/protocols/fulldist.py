@@ -29,6 +29,7 @@ from stablecast.protocols.contract.kernels import (
     Outbox,
     declare_stable,
     finish,
+    no_timer,
     send_received,
 )
 from stablecast.protocols.contract.protocol import Place, Protocol, columns
@@ -36,6 +37,8 @@ from stablecast.protocols.contract.protocol import Place, Protocol, columns
 INFO = 0
 EXECUTION, COUNT = 0, 1  # registers: the newest execution; INFOs taken in, for even and for odd executions
 FIRST = 0
+
+handle_timer = no_timer
 
 
 @kernel
@@ -85,6 +88,7 @@ PROTOCOL = Protocol(
     kinds=("INFO",),
     start=start,
     receive=receive,
+    handle_timer=handle_timer,
     place=place,
     module=__name__,
     slots=2,

@@ -25,6 +25,7 @@ from stablecast.protocols.contract.kernels import (
     Outbox,
     declare_stable,
     finish,
+    no_timer,
     send,
     send_array,
     send_received,
@@ -34,6 +35,8 @@ from stablecast.protocols.contract.protocol import Place, Protocol, columns
 START, ACK, INFO = 0, 1, 2
 EXECUTION, MISSING, GATHERED = 0, 1, 2  # registers: newest execution; what is still to come; arrays taken in
 PARENT, CHILDREN = 0, 1  # place: the parent, -1 at the root; the number of children
+
+handle_timer = no_timer
 
 
 @kernel
@@ -101,6 +104,7 @@ PROTOCOL = Protocol(
     kinds=("START", "ACK", "INFO"),
     start=start,
     receive=receive,
+    handle_timer=handle_timer,
     place=place,
     module=__name__,
 )

@@ -26,6 +26,7 @@ from stablecast.protocols.contract.kernels import (
     Outbox,
     declare_stable,
     finish,
+    no_timer,
     send,
     send_array,
 )
@@ -34,6 +35,8 @@ from stablecast.protocols.contract.protocol import Place, Protocol, columns
 START, ACK1, ACK2, INFO = 0, 1, 2, 3
 EXECUTION, MISSING, GATHERED = 0, 1, 2  # registers: newest execution; what is still to come; arrays taken in
 PARENT, PREVIOUS, NEXT, LAST_CHILD = 0, 1, 2, 3  # place: members, -1 where there is none
+
+handle_timer = no_timer
 
 
 @kernel
@@ -105,6 +108,7 @@ PROTOCOL = Protocol(
     rows=("START", "ACK", "ACK", "INFO"),
     start=start,
     receive=receive,
+    handle_timer=handle_timer,
     place=place,
     module=__name__,
 )

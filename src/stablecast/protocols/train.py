@@ -25,6 +25,7 @@ from stablecast.protocols.contract.kernels import (
     Outbox,
     declare_stable,
     finish,
+    no_timer,
     send_array,
     send_received,
 )
@@ -34,6 +35,8 @@ START, ACK, INFO = 0, 1, 2
 EXECUTION = 0  # register: the newest execution
 NEXT = 0  # place: who follows in the ring
 FIRST = 0
+
+handle_timer = no_timer
 
 
 @kernel
@@ -76,6 +79,7 @@ PROTOCOL = Protocol(
     kinds=("START", "ACK", "INFO"),
     start=start,
     receive=receive,
+    handle_timer=handle_timer,
     place=place,
     module=__name__,
 )

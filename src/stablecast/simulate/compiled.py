@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import inspect
 import os
 import sys
 import tempfile
@@ -23,7 +25,7 @@ def specialised_source(protocol: Protocol) -> str:
     marked = [number for number, line in enumerate(lines) if line.endswith(MARK)]
     if len(marked) != 1:
         raise RuntimeError(f"{TEMPLATE.name} must mark exactly one import with '{MARK.strip()}'")
-    lines[marked[0]] = f"from {protocol.module} import receive, start{MARK}"
+    lines[marked[0]] = f"from {protocol.module} import handle_timer, receive, start{MARK}"
     return "\n".join(lines) + "\n"
 
 
@@ -33,7 +35,12 @@ def is_compiled(protocol: Protocol) -> bool:
 
 
 def _file_of(protocol: Protocol) -> Path:
-    return CACHE_FOLDER / f"stablecast_loop_{protocol.name}.py"
+    """Return where the loop goes; a protocol from outside this package is told by its source too."""
+    suffix = ""
+    if not protocol.module.startswith("stablecast."):
+        source = inspect.getsource(sys.modules[protocol.module])
+        suffix = "_" + hashlib.blake2s(source.encode(), digest_size=8).hexdigest()
+    return CACHE_FOLDER / f"stablecast_loop_{protocol.name}{suffix}.py"
 
 
 @cache

@@ -11,6 +11,7 @@ from stablecast._jit import kernel
 from stablecast.frontier import copy_into
 from stablecast.protocols.contract.kernels import (
     ARRAY,
+    AS_IT_IS,
     FINISHED,
     GROUP,
     LEARNED,
@@ -18,6 +19,7 @@ from stablecast.protocols.contract.kernels import (
     RECEIVED,
     ROSE,
     SENDS,
+    TIMER,
     Message,
 )
 from stablecast.simulate.checks import check_declaration
@@ -29,6 +31,7 @@ from stablecast.simulate.state import (
     NEXT_START,
     PERIODIC,
     PLANNED,
+    RIDERS_MAX,
     ROUNDS,
     RUNNING,
     SETTLED,
@@ -51,6 +54,7 @@ def note_handling(sim: Sim, member: int, message: int, now: int) -> None:
     execution = sim.messages[message].execution
     if execution > record.begun:
         record.begun = execution
+        record.before_at = record.begun_at
         record.begun_at = now
     if sim.wire_log:
         kind, source = sim.messages[message].kind, sim.messages[message].source
@@ -80,6 +84,8 @@ def note_start(sim: Sim, now: int) -> None:
 def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     """Send what a kernel call sent, then measure and check what it learned."""
     marks = sim.out_marks
+    if marks[TIMER] != AS_IT_IS:
+        sim.members[member].protocol_at = marks[TIMER]
     arrays = 0
     for k in range(marks[SENDS]):
         arrays = send_one(sim, member, k, arrays, depth, now)
@@ -91,8 +97,9 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
         sim.members[member].finished = marks[FINISHED]
         sim.counts[FINISHED_AT] = now
         if member == 0:
-            sim.counts[RUNNING] = 0
             sim.counts[PLANNED] += 1
+            if marks[FINISHED] == sim.counts[STARTED]:
+                sim.counts[RUNNING] = 0
 
 
 @kernel
@@ -103,7 +110,7 @@ def note_learned(sim: Sim, member: int, execution: int, now: int) -> None:
         return
     record.learned = execution
     record.learned_at = now
-    record.rtt = now - record.begun_at
+    record.rtt = now - (record.begun_at if execution == record.begun else record.before_at)
     place = execution % sim.started_at.size
     since_start = now - sim.started_at[place]
     if sim.first_learned[place] < 0:
@@ -167,7 +174,8 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
         record.wire_bytes += array_bytes(sim, member, message)
     sim.counts[ROUNDS] = max(sim.counts[ROUNDS], depth + 1)
     sim.members[member].sent += 1
-    if sim.piggyback_ps > 0 and sim.members[member].send_at <= now + sim.piggyback_ps:
+    soon = sim.members[member].send_at <= now + sim.piggyback_ps
+    if sim.piggyback_ps > 0 and soon and sim.members[member].riders < RIDERS_MAX:
         add_rider(sim, member, message, now)
     else:
         post(sim, member, message, now)

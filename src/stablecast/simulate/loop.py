@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from stablecast._jit import kernel
 from stablecast.protocols.contract.kernels import Member, Outbox, clear
-from stablecast.protocols.coordp import receive, start  # the protocol
+from stablecast.protocols.coordp import handle_timer, receive, start  # the protocol
 from stablecast.simulate.drive import (
     after_kernel,
     joins_at_start,
@@ -27,6 +27,7 @@ from stablecast.simulate.queues import (
     GROUP,
     HEAP,
     LOST,
+    NEVER,
     NOW,
     RECEIVE,
     SEND,
@@ -36,7 +37,7 @@ from stablecast.simulate.queues import (
     new_packet,
     take_first,
 )
-from stablecast.simulate.state import DATA, EVENTS, TRACED, VIOLATION
+from stablecast.simulate.state import DATA, EVENTS, PRESSURE, TRACED, VIOLATION
 from stablecast.simulate.struct import Sim
 from stablecast.simulate.traffic import handle_data, handle_deadlines
 from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route
@@ -76,6 +77,7 @@ def begin(sim: Sim, now: int) -> None:
     start(member_view(sim, 0), now, outbox(sim))
     if joins_at_start(sim):
         sim.members[0].begun = sim.out_execution[0]
+        sim.members[0].before_at = sim.members[0].begun_at
         sim.members[0].begun_at = now
     after_kernel(sim, 0, 0, now)
 
@@ -103,6 +105,8 @@ def handle(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
             if sim.messages[rider].dest == GROUP or sim.messages[rider].dest == i:
                 handle_protocol(sim, i, rider, now)
             rider = sim.messages[rider].next
+        if i == 0 and sim.trigger == PRESSURE:
+            begin(sim, now)
     free_packet(sim, packet)
     if timed:
         set_timer(sim, i)
@@ -148,12 +152,24 @@ def finish_job(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
 
 
 @kernel
+def uses_timers(sim: Sim) -> bool:
+    """Tell whether members' timers have to be looked after in this run."""
+    return bool(sim.messages_each > 0 or sim.retry_ps > 0 or sim.trigger != 0 or sim.protocol_timers)
+
+
+@kernel
 def ring(sim: Sim, i: int, now: int) -> None:
     """A member's timer goes off; an entry that it has outgrown is ignored."""
     if sim.members[i].timer_at != now:
         return
+    sim.ctl[NOW] = now
     sim.members[i].timer_at = -1
     handle_deadlines(sim, i, now)
+    if sim.members[i].protocol_at <= now:
+        sim.members[i].protocol_at = NEVER
+        clear(sim.out_marks)
+        handle_timer(member_view(sim, i), now, outbox(sim))
+        after_kernel(sim, i, 0, now)
     if i == 0:
         begin(sim, now)
     set_timer(sim, i)
@@ -171,7 +187,7 @@ def run(
     routers = sim.link_count
     hosts = routers + sim.node_count
     timers = hosts + sim.member_count
-    timed = sim.messages_each > 0 or sim.retry_ps > 0 or sim.trigger != 0
+    timed = uses_timers(sim)
     stop_at = counts[EVENTS] + events_max
     while sim.ctl[HEAP] > 0:
         if counts[EVENTS] >= stop_at:
@@ -187,11 +203,11 @@ def run(
         if now > sim.until_ps:
             return GIVEN_UP
         server = sim.heap[TOP].server
-        sim.ctl[NOW] = now
         if server >= timers:
             heap_pop(sim)
             ring(sim, server - timers, now)
         else:
+            sim.ctl[NOW] = now
             packet = take_first(sim, server)
             if server < routers:
                 arrive(sim, server, packet, now, timed)
@@ -209,9 +225,9 @@ def run(
 @kernel
 def open_run(sim: Sim) -> None:
     """Set every timer, and start the first execution if it is due at once."""
-    if sim.messages_each > 0 or sim.retry_ps > 0 or sim.trigger != 0:
+    if uses_timers(sim):
         for i in range(sim.member_count):
             set_timer(sim, i)
     begin(sim, 0)
-    if sim.retry_ps > 0:
+    if uses_timers(sim):
         set_timer(sim, 0)

@@ -17,19 +17,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast.errors import SafetyViolation, Stalled
+from stablecast.errors import SafetyViolation, StablecastError
 from stablecast.overlays import contract_tree
-from stablecast.protocols import protocol as find_protocol
-from stablecast.protocols.contract import GROUP, Machine, Sent
+from stablecast.protocols.contract import GROUP, Machine, Received, Sent
 from stablecast.simulate.plain_network import Calendar, Entry, Letter, Network
 from stablecast.simulate.plain_traffic import DataTraffic, Event
 from stablecast.simulate.prepare import initial_received, logical_tree_topology, make_plan
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import Setup
-from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC
+from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
 from stablecast.simulate.traffic import HANDLE_EVENT
 
 EVENTS_MAX = 1_000_000
+
+
+class TooLong(StablecastError):
+    """A plain run took more events than it was given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,14 +120,14 @@ class Seat:
 def run_plain(setup: Setup, *, wire_log: bool = True, events_max: int = EVENTS_MAX) -> PlainRun:
     """Run one simulation slowly and return its whole trace and what it measured.
 
-    Raises :class:`SafetyViolation` as the compiled simulator does, and :class:`Stalled` when the run is not
+    Raises :class:`SafetyViolation` as the compiled simulator does, and :class:`TooLong` when the run is not
     over after ``events_max`` events.
     """
     driver = _Driver(logical_tree_topology(setup), wire_log=wire_log)
     driver.open()
-    while driver.calendar.step():
+    while driver.calendar.step(driver.plan.until_ps):
         if driver.calendar.handled > events_max:
-            raise Stalled(f"{setup.protocol}: not over after {events_max} events (seed {setup.seed})")
+            raise TooLong(f"{setup.protocol_name}: not over after {events_max} events (seed {setup.seed})")
     return driver.summary()
 
 
@@ -134,7 +137,7 @@ class _Driver:
     def __init__(self, setup: Setup, *, wire_log: bool) -> None:
         self.setup = setup
         self.wire_log = wire_log
-        self.plan = make_plan(setup, trace=True, wire_log=wire_log)
+        self.plan = make_plan(setup, setup.found_protocol, trace=True, wire_log=wire_log)
         self.calendar = Calendar()
         self.network = Network(
             setup.topology,
@@ -176,6 +179,8 @@ class _Driver:
             for rider in letter.riders:
                 if rider.dest in (GROUP, member):
                     self.handle_protocol(member, rider)
+            if member == 0 and self.plan.trigger == PRESSURE:
+                self.begin()
         self.set_timer(member)
 
     def handle_protocol(self, member: int, letter: Letter) -> None:
@@ -185,7 +190,9 @@ class _Driver:
         seat.begun_at_ps.setdefault(letter.execution, now_ps)
         if self.wire_log:
             self.events.append((HANDLE_EVENT, now_ps, member, letter.source, letter.execution, letter.kind))
-        sent = seat.machine.receive(letter.kind, letter.source, letter.execution, letter.array, now_ps)
+        sent = seat.machine.receive(
+            Received(letter.kind, letter.source, letter.execution, letter.array), now_ps
+        )
         self.after_call(member, sent, letter.depth)
         if member == 0:
             self.begin()
@@ -234,7 +241,8 @@ class _Driver:
 
     def set_timer(self, member: int) -> None:
         """Bring a member's timer up to date."""
-        due_ps = self.traffic.deadline_ps(member)
+        own_timer = self.seats[member].machine.next_timer()
+        due_ps = min(self.traffic.deadline_ps(member), NEVER if own_timer is None else own_timer)
         if member == 0 and not self.is_over():
             if self.running:
                 due_ps = min(due_ps, self.retry_at_ps())
@@ -254,6 +262,10 @@ class _Driver:
         """Do what a member set its timer for."""
         self.seats[member].timer = None
         self.traffic.handle_deadlines(member)
+        machine, now_ps = self.seats[member].machine, self.calendar.now_ps
+        own_timer = machine.next_timer()
+        if own_timer is not None and own_timer <= now_ps:
+            self.after_call(member, machine.handle_timer(now_ps), 0)
         if member == 0:
             self.begin()
         self.set_timer(member)
@@ -271,8 +283,9 @@ class _Driver:
             seat.finished = finished
             self.finished_at_ps = self.calendar.now_ps
             if member == 0:
-                self.running = False
                 self.planned += 1
+                if finished == len(self.started_at_ps):
+                    self.running = False
 
     def send(self, member: int, sent: Sent, depth: int) -> None:
         """Put a machine's message on its way, alone or inside a data message."""
@@ -328,7 +341,7 @@ class _Driver:
     def violation(self, what: str, member: int) -> None:
         """Stop: something unsafe happened."""
         raise SafetyViolation(
-            f"{self.setup.protocol}: {what} (member {member}, seed {self.setup.seed},"
+            f"{self.setup.protocol_name}: {what} (member {member}, seed {self.setup.seed},"
             f" {self.setup.topology.label}, at {self.calendar.now_ps / 1e6} µs)"
         )
 
@@ -396,7 +409,7 @@ class _Driver:
 
 def _make_seats(setup: Setup) -> list[Seat]:
     """Make the members' machines, with what each has received at the start."""
-    protocol = find_protocol(setup.protocol)
+    protocol = setup.found_protocol
     tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
     place = protocol.place(tree)
     seats = []

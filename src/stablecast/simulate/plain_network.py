@@ -72,9 +72,9 @@ class Calendar:
         heapq.heappush(self._heap, (at_ps, server, self._added, entry))
         return entry
 
-    def step(self) -> bool:
-        """Do what comes next; tell whether there was anything."""
-        while self._heap:
+    def step(self, until_ps: int) -> bool:
+        """Do what comes next; tell whether there was anything to do by ``until_ps``."""
+        while self._heap and self._heap[0][0] <= until_ps:
             at_ps, _, _, entry = heapq.heappop(self._heap)
             if entry.action is not None:
                 self.now_ps = at_ps

@@ -20,7 +20,7 @@ from stablecast.simulate.plain_network import Letter, Network
 from stablecast.simulate.prepare import sender_columns, sender_members
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import Setup
-from stablecast.simulate.state import DATA, HEARTBEAT, NAK, REQUEST, Plan
+from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, NAK, REQUEST, RIDERS_MAX, Plan
 from stablecast.simulate.traffic import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
 
 Event = tuple[int, int, int, int, int, int]
@@ -228,7 +228,8 @@ class DataTraffic:
     def offer_ride(self, letter: Letter) -> bool:
         """Let a stability message wait for its sender's next data message, if that is due soon enough."""
         station, patience_ps = self.stations[letter.source], self.plan.piggyback_ps
-        if patience_ps == 0 or station.send_at_ps > self.now_ps + patience_ps:
+        soon = station.send_at_ps <= self.now_ps + patience_ps
+        if patience_ps == 0 or not soon or len(station.riders) >= RIDERS_MAX:
             return False
         if not station.riders:
             station.rider_at_ps = self.now_ps + patience_ps
@@ -302,7 +303,8 @@ class DataTraffic:
     def _beat(self, column: Column) -> None:
         """Tell everyone the last number sent, at doubling distances."""
         column.heartbeat_gap_ps *= 2
-        column.heartbeat_at_ps = self.now_ps + column.heartbeat_gap_ps
+        given_up = column.heartbeat_gap_ps >= self.plan.heartbeat_ps << BEATS_MAX
+        column.heartbeat_at_ps = NEVER if given_up else self.now_ps + column.heartbeat_gap_ps
         size = self.plan.header_bytes + self.plan.entry_bytes
         self.network.post(
             Letter(HEARTBEAT, column.leader, GROUP, size, column=column.number, last=column.sent)

@@ -23,6 +23,7 @@ from stablecast.simulate.state import (
     MEMBER,
     NEXT_START,
     PERIODIC,
+    RIDERS_MAX,
     Arrays,
     Feed,
     Group,
@@ -45,10 +46,9 @@ def logical_tree_topology(setup: Setup) -> Setup:
     return setup.replace(topology=topology)
 
 
-def make_plan(setup: Setup, *, trace: bool, wire_log: bool) -> Plan:
+def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) -> Plan:
     """Turn a set-up into the loop's constants."""
     traffic, trigger = setup.traffic, setup.trigger
-    group_size = -(-setup.sender_count // setup.column_count)
     loss_until = NEVER if setup.loss_until_ms is None else round(setup.loss_until_ms * PS_PER_MS)
     return Plan(
         seed=setup.seed,
@@ -63,7 +63,7 @@ def make_plan(setup: Setup, *, trace: bool, wire_log: bool) -> Plan:
         messages_each=traffic.messages,
         interval_ps=max(1, round(1e12 / traffic.rate_per_s)),
         data_bytes=traffic.data_bytes,
-        buffer=traffic.buffer * group_size,
+        buffer=setup.column_buffer,
         data_loss=float(traffic.data_loss),
         loss_until_ps=int(loss_until),
         until_ps=NEVER if setup.until_ms is None else round(setup.until_ms * PS_PER_MS),
@@ -72,6 +72,7 @@ def make_plan(setup: Setup, *, trace: bool, wire_log: bool) -> Plan:
         heartbeat_ps=round(traffic.heartbeat_ms * PS_PER_MS),
         piggyback_ps=round(traffic.piggyback_ms * PS_PER_MS) if traffic.messages else 0,
         changed_only=setup.changed_only,
+        protocol_timers=protocol.timed,
         group_senders=setup.column_count < setup.sender_count,
         tracing=trace and traffic.messages > 0,
         wire_log=wire_log,
@@ -109,7 +110,7 @@ def initial_received(setup: Setup) -> NDArray[np.int32]:
 
 def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False) -> Arrays:
     """Allocate and fill everything that the loop needs."""
-    plan = make_plan(setup, trace=trace, wire_log=wire_log)
+    plan = make_plan(setup, protocol, trace=trace, wire_log=wire_log)
     net = build_network(setup.topology, setup.costs)
     members, tracked = net.member_count, setup.tracked_count
     tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
@@ -174,17 +175,18 @@ def _make_meters(setup: Setup, plan: Plan, feed: Feed) -> Meters:
     members = setup.topology.member_count
     records = np.zeros(members, MEMBER).view(np.recarray)
     records.column = -1
-    records.send_at = records.nak_at = records.rider_at = NEVER
+    records.send_at = records.nak_at = records.rider_at = records.protocol_at = NEVER
     records.timer_at = -1
     records.rider = -1
     if plan.messages_each > 0:
         _place_senders(setup, plan, records)
-    kept = plan.executions if 0 < plan.executions < EXECUTIONS_KEPT else EXECUTIONS_KEPT
+    bounded = 0 < plan.executions < EXECUTIONS_KEPT and plan.retry_ps == 0
+    kept = plan.executions if bounded else EXECUTIONS_KEPT
     counts = np.zeros(COUNTS, np.int64)
     counts[NEXT_START] = plan.period_ps if plan.trigger == PERIODIC else 0
     if plan.trigger == IMMEDIATE:
         counts[NEXT_START] = 0
-    rows = trace_burst(plan, setup.tracked_count)
+    rows = trace_burst(plan, feed)
     return Meters(
         counts=counts,
         hops=np.zeros(KINDS_MAX, np.int64),
@@ -196,7 +198,7 @@ def _make_meters(setup: Setup, plan: Plan, feed: Feed) -> Meters:
         started_at=np.zeros(kept + 1, np.int64),
         root_rtt=np.full(kept + 1, -1, np.int64),
         tts=np.zeros(min(TTS_KEPT, int(feed.columns.target.sum())), np.int64),
-        trace=np.zeros((max(1, 4 * rows, 65536 if rows else 0), 6), np.int64),
+        trace=np.zeros((max(1, 2 * rows, 65536 if rows else 0), 6), np.int64),
     )
 
 
@@ -207,8 +209,11 @@ def _place_senders(setup: Setup, plan: Plan, records: Any) -> None:
     records.send_at[senders] = np.arange(senders.size) * plan.interval_ps // senders.size
 
 
-def trace_burst(plan: Plan, tracked: int) -> int:
-    """Return the most trace rows that one event can write; 0 without a trace."""
+def trace_burst(plan: Plan, feed: Feed) -> int:
+    """Return the most trace rows that one event can write; 0 without a trace.
+
+    A member that has missed the results of many executions learns of all their messages at once.
+    """
     if not plan.tracing and not plan.wire_log:
         return 0
-    return tracked * (plan.buffer + 2) + 2 * plan.buffer + 64
+    return 2 * int(feed.columns.target.sum()) + 2 * plan.buffer + 2 * RIDERS_MAX + 64

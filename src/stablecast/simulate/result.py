@@ -171,7 +171,7 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
         rtt_first_us=_mean_us(meters.first_learned),
         rtt_last_us=_mean_us(meters.last_learned),
         rtt_last_max_us=_us(int(meters.last_learned.max())) if (meters.last_learned >= 0).any() else None,
-        rtt_max_us=_us(meters.members.rtt.max()),
+        rtt_max_us=_us(meters.members.rtt.max()) if (meters.members.learned > 0).any() else None,
         round_trip_max_us=_us(int(counts[TRIP_MAX])),
         queue_max=int(counts[QUEUE_MAX]),
         queue_mean=float(counts[QUEUE_SUM] / counts[QUEUE_RECORDS]) if counts[QUEUE_RECORDS] else 0.0,

@@ -9,7 +9,6 @@ from types import ModuleType
 import numpy as np
 
 from stablecast.errors import InvalidInput, SafetyViolation
-from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.checks import VIOLATIONS, check_end
 from stablecast.simulate.compiled import loop_for
@@ -20,6 +19,7 @@ from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import (
     EVENTS,
     PLANNED,
+    RIDERS_MAX,
     TRACED,
     VIOLATION,
     VIOLATION_COLUMN,
@@ -47,7 +47,7 @@ def simulate(
     Raises :class:`SafetyViolation` when a checker sees something called stable too early.
     """
     setup = logical_tree_topology(setup)
-    protocol = find_protocol(setup.protocol)
+    protocol = setup.found_protocol
     loop = loop_for(protocol)
     try:
         sim = prepare(setup, protocol, trace=trace is not None, wire_log=wire_log and trace is not None)
@@ -64,12 +64,12 @@ def _run(
     sim: Arrays, loop: ModuleType, protocol: Protocol, progress: Progress | None, trace: TraceSink | None
 ) -> tuple[Arrays, float]:
     packets_min, messages_min, slots_min = _burst(sim, protocol)
-    rows = trace_burst(sim.plan, sim.group.truth.size)
+    rows = trace_burst(sim.plan, sim.feed)
     sim = _give_room(sim, packets_min, messages_min, slots_min)
     shared = Sim(sim)
-    loop.run(shared, packets_min, messages_min, slots_min, rows, 0)
-    began = time.perf_counter()
+    loop.run(shared, packets_min, messages_min, slots_min, rows, 0)  # compiles it, if need be
     loop.open_run(shared)
+    began = time.perf_counter()
     while True:
         status = loop.run(shared, packets_min, messages_min, slots_min, rows, EVENTS_A_CALL)
         if status == loop.MORE_ROOM:
@@ -83,9 +83,10 @@ def _run(
                 progress(int(counts[EVENTS]), int(sim.q.ctl[NOW]), int(counts[PLANNED]))
         else:
             break
+    wall_s = time.perf_counter() - began
     check_end(shared)
     _flush(sim, trace)
-    return sim, time.perf_counter() - began
+    return sim, wall_s
 
 
 def _burst(sim: Arrays, protocol: Protocol) -> tuple[int, int, int]:
@@ -94,7 +95,7 @@ def _burst(sim: Arrays, protocol: Protocol) -> tuple[int, int, int]:
     data = 0
     if sim.plan.messages_each > 0:
         data = 40 + sim.feed.columns.size + (sim.plan.buffer if sim.plan.group_senders else 0)
-    riders = sim.net.member_count * protocol.sends_max if sim.plan.piggyback_ps > 0 else 0
+    riders = 2 * RIDERS_MAX * protocol.sends_max if sim.plan.piggyback_ps > 0 else 0
     messages = 2 * protocol.sends_max + data + riders + 2
     return messages * (degree + 2), messages, 2 * protocol.sends_max + riders + 2
 
@@ -129,7 +130,7 @@ def _raise_violation(setup: Setup, sim: Arrays) -> None:
     counts = sim.meters.counts
     if counts[VIOLATION]:
         raise SafetyViolation(
-            f"{setup.protocol}: {VIOLATIONS[int(counts[VIOLATION])]}"
+            f"{setup.protocol_name}: {VIOLATIONS[int(counts[VIOLATION])]}"
             f" (member {counts[VIOLATION_MEMBER]}, sender column {counts[VIOLATION_COLUMN]},"
             f" seed {setup.seed}, {setup.topology.label}, at {int(sim.q.ctl[NOW]) / 1e6} µs)"
         )

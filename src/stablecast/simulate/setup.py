@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass, field
 
 from stablecast.errors import InvalidInput, unknown_name
+from stablecast.protocols import protocol as find_protocol
+from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import Costs
 from stablecast.simulate.topologies import Topology
 
@@ -96,7 +98,8 @@ class Trigger:
 class Setup:
     """One run, whole: the same set-up and seed give the same run everywhere."""
 
-    protocol: str
+    protocol: str | Protocol
+    """A name of the registry, or a protocol of one's own."""
     topology: Topology
     costs: Costs = field(default_factory=Costs)
     senders: int | None = None
@@ -132,8 +135,12 @@ class Setup:
             raise InvalidInput(f"loss_until_ms {self.loss_until_ms} is not accepted (accepted: 0 or more)")
         if self.until_ms is not None and not (math.isfinite(self.until_ms) and self.until_ms > 0):
             raise InvalidInput(f"until_ms {self.until_ms} is not accepted (accepted: a number above 0)")
-        if self.trigger.kind == "pressure" and self.traffic.messages == 0:
-            raise InvalidInput("the pressure trigger needs data traffic (give messages above 0)")
+        if self.trigger.kind == "pressure":
+            self._check_pressure()
+        if groups is not None and (self.costs.link_loss > 0 or self.costs.queue_limit > 0):
+            raise InvalidInput(
+                "sender groups need links that lose nothing (leave out link_loss and queue_limit)"
+            )
         if self.trigger.kind == "immediate" and self.traffic.messages > 0 and self.trigger.executions is None:
             raise InvalidInput("with data traffic the immediate trigger needs a number of executions")
         if self.tracked is not None and not 1 <= self.tracked <= self.column_count:
@@ -142,6 +149,25 @@ class Setup:
             )
         if self.traffic.messages > 0 and self.tracked not in (None, self.column_count):
             raise InvalidInput("with data traffic every sender is tracked (leave tracked out)")
+
+    def _check_pressure(self) -> None:
+        if self.traffic.messages == 0:
+            raise InvalidInput("the pressure trigger needs data traffic (give messages above 0)")
+        if self.trigger.threshold > self.column_buffer:
+            raise InvalidInput(
+                f"threshold {self.trigger.threshold} is never reached by a buffer of {self.column_buffer}"
+                f" messages (accepted: 1 to {self.column_buffer})"
+            )
+
+    @property
+    def found_protocol(self) -> Protocol:
+        """The protocol itself, found by its name where only that was given."""
+        return find_protocol(self.protocol) if isinstance(self.protocol, str) else self.protocol
+
+    @property
+    def protocol_name(self) -> str:
+        """The protocol's name."""
+        return self.protocol if isinstance(self.protocol, str) else self.protocol.name
 
     @property
     def sender_count(self) -> int:
@@ -153,6 +179,11 @@ class Setup:
         """Number of sequences on the wire: one for each sender, or for each group of senders."""
         groups = self.traffic.sender_groups
         return self.sender_count if groups is None else groups
+
+    @property
+    def column_buffer(self) -> int:
+        """Messages of one sequence that may be unstable: the buffers of all senders that share it."""
+        return self.traffic.buffer * -(-self.sender_count // self.column_count)
 
     @property
     def tracked_count(self) -> int:

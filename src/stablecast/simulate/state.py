@@ -17,6 +17,11 @@ DATA, NAK, HEARTBEAT, REQUEST = 16, 17, 18, 19
 """Message types of the data traffic; those of the protocol are numbered from 0."""
 DATA_KINDS = {DATA: "DATA", NAK: "NAK", HEARTBEAT: "HEARTBEAT", REQUEST: "REQUEST"}
 
+RIDERS_MAX = 32
+"""Stability messages that may wait at one member for a ride; more go on their own."""
+BEATS_MAX = 16
+"""Heartbeats that a sender spends on one silence; the last distance is then 65,536 times the first."""
+
 IMMEDIATE, PERIODIC, PRESSURE = 0, 1, 2
 """Triggers: as soon as the last execution is over, every so often, when the first member's buffer fills."""
 
@@ -48,7 +53,7 @@ class Plan(NamedTuple):
     data_loss: float
     """Probability that a receiver loses a multicast data message."""
     loss_until_ps: int
-    """Losses of every kind end at this time."""
+    """Losses on links and at receivers end at this time; full queues drop as before."""
     until_ps: int
     """The run is given up at this time."""
     lossy: bool
@@ -59,6 +64,8 @@ class Plan(NamedTuple):
     """How long a stability message may wait for data to ride on; 0 for no riding."""
     changed_only: bool
     """Whether an array counts only the entries that changed since the sender's last one of its type."""
+    protocol_timers: bool
+    """Whether the protocol sets timers of its own."""
     group_senders: bool
     """Whether senders hand their messages to a leader that numbers them for several."""
     tracing: bool
@@ -71,12 +78,14 @@ MEMBER = np.dtype(
         ("received", np.int64),
         ("begun", np.int64),  # newest execution it takes part in, and since when
         ("begun_at", np.int64),
+        ("before_at", np.int64),  # since when it took part in the one before
         ("learned", np.int64),  # newest execution whose result it knows, and since when
         ("learned_at", np.int64),
         ("finished", np.int64),
         ("rtt", np.int64),  # of the newest execution it learned the result of
         ("settled", np.int64),  # 1 once everything that was to be sent is stable here
         ("timer_at", np.int64),
+        ("protocol_at", np.int64),  # when the protocol's own timer goes off
         ("column", np.int64),  # of a sender: where its messages are numbered, -1 for none
         ("to_send", np.int64),  # of a sender: messages not yet handed over
         ("send_at", np.int64),  # when the next one is due
@@ -89,6 +98,7 @@ MEMBER = np.dtype(
         ("rider", np.int64),  # first stability message that waits for data to ride on, and since when
         ("last_rider", np.int64),
         ("rider_at", np.int64),
+        ("riders", np.int64),  # how many wait
         ("draws", np.int64),  # counter of its loss draws
     ],
     align=True,

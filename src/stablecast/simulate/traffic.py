@@ -8,6 +8,7 @@ from stablecast.multicast.fifo import is_missing, missing_until, take_data
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
 from stablecast.simulate.queues import GROUP, NEVER, new_message
 from stablecast.simulate.state import (
+    BEATS_MAX,
     DATA,
     DELIVERY_MAX,
     HEARTBEAT,
@@ -116,6 +117,7 @@ def take_riders(sim: Sim, member: int, carrier: int) -> None:
         sim.counts[RIDERS] += 1
         rider = sim.messages[rider].next
     record.rider = -1
+    record.riders = 0
     record.rider_at = NEVER
 
 
@@ -129,6 +131,7 @@ def add_rider(sim: Sim, member: int, message: int, now: int) -> None:
     else:
         sim.messages[record.last_rider].next = message
     record.last_rider = message
+    record.riders += 1
 
 
 @kernel
@@ -137,6 +140,7 @@ def post_riders(sim: Sim, member: int, now: int) -> None:
     record = sim.members[member]
     rider = record.rider
     record.rider = -1
+    record.riders = 0
     record.rider_at = NEVER
     while rider >= 0:
         following = sim.messages[rider].next
@@ -253,7 +257,8 @@ def beat(sim: Sim, column_number: int, now: int) -> None:
     """Tell everyone the last number sent, at doubling distances."""
     column = sim.columns[column_number]
     column.heartbeat_gap *= 2
-    column.heartbeat_at = now + column.heartbeat_gap
+    given_up = column.heartbeat_gap >> BEATS_MAX >= sim.heartbeat_ps
+    column.heartbeat_at = NEVER if given_up else now + column.heartbeat_gap
     message = new_message(sim, HEARTBEAT, column.leader, GROUP, sim.header_bytes + sim.entry_bytes)
     sim.messages[message].column = column_number
     sim.messages[message].last = column.sent
@@ -297,7 +302,7 @@ def _make_room(sim: Sim, column_number: int, old: int, new: int, now: int) -> No
 def next_deadline(sim: Sim, member: int) -> int:
     """Return when a member's data traffic next has something to do."""
     record = sim.members[member]
-    due = min(record.send_at, record.nak_at, record.rider_at)
+    due = min(record.send_at, record.nak_at, record.rider_at, record.protocol_at)
     if record.column >= 0 and sim.columns[record.column].leader == member:
         due = min(due, sim.columns[record.column].heartbeat_at)
     return int(due)

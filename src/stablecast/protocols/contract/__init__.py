@@ -10,8 +10,9 @@ from stablecast.protocols.contract.kernels import (
     send,
     send_array,
     send_received,
+    set_timer,
 )
-from stablecast.protocols.contract.machine import Machine, Sent
+from stablecast.protocols.contract.machine import Machine, Received, Sent
 from stablecast.protocols.contract.protocol import Place, Protocol
 
 __all__ = [
@@ -22,10 +23,12 @@ __all__ = [
     "Outbox",
     "Place",
     "Protocol",
+    "Received",
     "Sent",
     "declare_stable",
     "finish",
     "send",
     "send_array",
     "send_received",
+    "set_timer",
 ]

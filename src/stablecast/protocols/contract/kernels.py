@@ -20,8 +20,13 @@ IntArray = NDArray[np.integer[Any]]
 GROUP = -1
 """Destination of a multicast: every member, the sender included."""
 
-SENDS, ARRAYS, LEARNED, ROSE, FINISHED = 0, 1, 2, 3, 4
-"""Entries of ``Outbox.marks``: counts of sends and of arrays among them; executions; whether stable rose."""
+SENDS, ARRAYS, LEARNED, ROSE, FINISHED, TIMER = 0, 1, 2, 3, 4, 5
+"""Entries of ``Outbox.marks``."""
+
+NEVER = np.iinfo(np.int64).max
+"""A time that does not come: a timer set to it is off."""
+AS_IT_IS = -1
+"""In ``marks[TIMER]``: the timer was not touched."""
 
 NOTHING, ARRAY, RECEIVED = 0, 1, 2
 """Values of ``Outbox.carries``: only a header, an array of its own, the sender's received array."""
@@ -63,7 +68,8 @@ class Outbox(NamedTuple):
     """What a kernel call sends and tells; emptied by the driver before each call."""
 
     marks: NDArray[np.int64]
-    """Number of sends and arrays, then the execution learned and the one finished in this call (0: none)."""
+    """What this call did: numbers of sends and of arrays among them; the execution learned (0: none), whether
+    ``stable`` rose, the execution finished (0: none), and what the timer was set to."""
     kind: NDArray[np.int64]
     dest: NDArray[np.int64]
     execution: NDArray[np.int64]
@@ -122,6 +128,17 @@ def finish(out: Outbox, execution: int) -> None:
 
 
 @kernel
+def set_timer(out: Outbox, at: int) -> None:
+    """Have ``handle_timer`` called at a time, in place of any time set before; ``NEVER`` for not at all."""
+    out.marks[TIMER] = at
+
+
+@kernel
+def no_timer(me: Member, now: int, out: Outbox) -> None:
+    """The ``handle_timer`` of a protocol that sets no timer."""
+
+
+@kernel
 def clear(marks: NDArray[np.int64]) -> None:
     """Empty an outbox, given its marks."""
     marks[SENDS] = 0
@@ -129,12 +146,13 @@ def clear(marks: NDArray[np.int64]) -> None:
     marks[LEARNED] = 0
     marks[ROSE] = 0
     marks[FINISHED] = 0
+    marks[TIMER] = AS_IT_IS
 
 
 def make_outbox(sends_max: int, columns: int, dtype: type[np.integer[Any]]) -> Outbox:
     """Allocate an outbox for up to ``sends_max`` sends in one call."""
     return Outbox(
-        marks=np.zeros(5, np.int64),
+        marks=np.zeros(6, np.int64),
         kind=np.zeros(sends_max, np.int64),
         dest=np.zeros(sends_max, np.int64),
         execution=np.zeros(sends_max, np.int64),

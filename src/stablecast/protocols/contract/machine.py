@@ -1,8 +1,8 @@
 """A thin machine around the kernels: one member of one group, with time as an argument.
 
     machine = Machine(protocol, index=3, group_size=8, place=place.of(3), columns=8)
-    machine.receive(kind, source, execution, array, now)
-    for sent in machine.take_sent(): ...
+    for sent in machine.receive(message, now): ...   # also start(now), handle_timer(now)
+    machine.next_timer()
 
 It holds the member's arrays and turns the outbox into values; it decides nothing.  The live runtime and the
 plain driver of the simulator both use it.
@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 
 from stablecast.protocols.contract.kernels import (
     ARRAY,
+    AS_IT_IS,
     FINISHED,
     LEARNED,
+    NEVER,
     NOTHING,
     SENDS,
+    TIMER,
     Member,
     Message,
     clear,
@@ -45,6 +48,20 @@ class Sent:
     """The execution that it belongs to."""
     array: IntArray | None
     """A copy of the numbers that it carries, if it carries any."""
+
+
+@dataclass(frozen=True, eq=False)
+class Received:
+    """A message as it reaches a machine."""
+
+    kind: int
+    """Index into the protocol's message types."""
+    source: int
+    """The member that sent it."""
+    execution: int
+    """The execution that it belongs to."""
+    array: IntArray | None
+    """The numbers that it carries, if it carries any."""
 
 
 class Machine:
@@ -72,6 +89,7 @@ class Machine:
         )
         self._out = make_outbox(protocol.sends_max, columns, dtype)
         self._no_array = np.zeros(columns, dtype)
+        self._timer = NEVER
 
     @property
     def learned(self) -> int:
@@ -89,15 +107,29 @@ class Machine:
         self.protocol.start(self.me, now, self._out)
         return self._sent()
 
-    def receive(self, kind: int, source: int, execution: int, array: IntArray | None, now: int) -> list[Sent]:
+    def receive(self, message: Received, now: int) -> list[Sent]:
         """Handle a message and return what it makes this member send."""
         clear(self._out.marks)
-        message = Message(kind, source, execution, self._no_array if array is None else array)
-        self.protocol.receive(self.me, message, now, self._out)
+        array = self._no_array if message.array is None else message.array
+        kernel_message = Message(message.kind, message.source, message.execution, array)
+        self.protocol.receive(self.me, kernel_message, now, self._out)
+        return self._sent()
+
+    def next_timer(self) -> int | None:
+        """Return when ``handle_timer`` is to be called, None for not at all."""
+        return None if self._timer == NEVER else self._timer
+
+    def handle_timer(self, now: int) -> list[Sent]:
+        """Let the timer that was due go off."""
+        self._timer = NEVER
+        clear(self._out.marks)
+        self.protocol.handle_timer(self.me, now, self._out)
         return self._sent()
 
     def _sent(self) -> list[Sent]:
         out = self._out
+        if out.marks[TIMER] != AS_IT_IS:
+            self._timer = int(out.marks[TIMER])
         arrays = iter(out.arrays)
         return [
             Sent(

@@ -48,6 +48,8 @@ class Protocol:
     """``start(me, now, out)``: member 0 begins the next execution."""
     receive: Kernel
     """``receive(me, message, now, out)``: what a message does to a member."""
+    handle_timer: Kernel
+    """``handle_timer(me, now, out)``: what happens when the timer that a member set goes off."""
     place: Callable[[Tree], Place]
     """Places every member in the overlay, given the tree of members."""
     module: str
@@ -58,6 +60,8 @@ class Protocol:
     """Length of ``Member.reg``."""
     slots: int = 1
     """Rows of ``Member.gathered``."""
+    timed: bool = False
+    """Whether its kernels set timers."""
     sends_max: int = 4
     """Most messages that one kernel call puts into the outbox."""
 

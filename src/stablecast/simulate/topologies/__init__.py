@@ -25,7 +25,7 @@ class Topology:
     tree: Tree
     """The network itself."""
     member_nodes: NDArray[np.int64]
-    """The nodes that hold a member, in ascending order."""
+    """The nodes that hold a member, in the order of the members' numbers."""
 
     @property
     def member_count(self) -> int:

@@ -1,0 +1,235 @@
+"""Every example of the documentation runs and prints what the page says; every link leads somewhere.
+
+A page is run block by block, in order, in a folder of its own:
+
+- ``python`` blocks with ``>>>`` are compared with their output, others are executed;
+- ``console`` blocks run each ``$ stablecast`` command and compare what it prints, where ``...`` stands for
+  anything; a ``$ echo $?`` behind it is compared with its exit code, which otherwise has to be 0.  Blocks
+  with any other command are not run, and so may not show output;
+- a block behind ``<!-- not run: takes minutes -->`` is not run;
+- a block behind ``<!-- file: PATH -->`` is a file to be added: its page is run, uncompiled, on a copy of the
+  repository that has the file.
+"""
+
+import contextlib
+import doctest
+import inspect
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from stablecast.cli.main import main
+from stablecast.cli.simulate import simulate_command
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(ROOT.glob("*.md")) + sorted(DOCS.rglob("*.md"))
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+NOT_RUN = "<!-- not run: takes minutes -->"
+FILE = re.compile(r"<!-- file: (\S+) -->")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+    line: int
+    mark: str
+    """The line before it, where a block may be called a file or not to be run."""
+
+    @property
+    def file(self) -> str | None:
+        found = FILE.fullmatch(self.mark)
+        return found and found[1]
+
+
+@dataclass(frozen=True)
+class Command:
+    arguments: list[str]
+    output: str
+    exit_code: int
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    blocks = []
+    for found in FENCE.finditer(text):
+        before = text[: found.start()].rstrip().splitlines()
+        line = text.count("\n", 0, found.start()) + 1
+        blocks.append(Block(found[1], found[2], line, before[-1].strip() if before else ""))
+    return blocks
+
+
+def commands_of(text: str) -> list[Command] | None:
+    """Return a console block's commands with what they print; None if it has others than stablecast's."""
+    commands: list[Command] = []
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        typed, _, output = part.replace("\\\n", " ").partition("\n")
+        if typed == "echo $?" and commands:
+            commands[-1] = Command(commands[-1].arguments, commands[-1].output, int(output))
+        elif typed.startswith("stablecast "):
+            commands.append(Command(shlex.split(typed)[1:], output, 0))
+        else:
+            return None
+    return commands
+
+
+def run_here(arguments: list[str], folder: Path) -> tuple[int, str]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments)
+    return code, out.getvalue() + without_remarks(err.getvalue())
+
+
+def run_on_copy(arguments: list[str], folder: Path) -> tuple[int, str]:
+    done = on_copy(folder, "-m", "stablecast.cli.main", *arguments)
+    return done.returncode, done.stdout + without_remarks(done.stderr)
+
+
+def without_remarks(text: str) -> str:
+    """Leave out what is said about compiling and progress, which depends on earlier runs."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("# "))
+
+
+def on_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(folder / "src"),
+        "NUMBA_DISABLE_JIT": "1",
+        "STABLECAST_CACHE_DIR": str(folder / "cache"),
+    }
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def complaint_about_command(command: Command, folder: Path, run) -> str:
+    code, printed = run(command.arguments, folder)
+    typed = shlex.join(["stablecast", *command.arguments])
+    if code != command.exit_code:
+        return f"{typed}: exit code {code}, not {command.exit_code}\n{printed}"
+    if command.output and not doctest.OutputChecker().check_output(command.output, printed, doctest.ELLIPSIS):
+        return f"{typed}: printed\n{printed}"
+    return ""
+
+
+def complaint_about_python(block: Block, folder: Path) -> str:
+    with contextlib.chdir(folder):
+        if ">>>" not in block.text:
+            exec(compile(block.text, f"line {block.line}", "exec"), {"__name__": "__example__"})
+            return ""
+        test = doctest.DocTestParser().get_doctest(block.text, {}, "example", None, block.line)
+        said = io.StringIO()
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+        return said.getvalue() if runner.run(test, out=said.write).failed else ""
+
+
+def complaints_about(block: Block, folder: Path, run) -> list[str]:
+    if block.mark == NOT_RUN or block.file:
+        return []
+    if block.language == "python":
+        return [complaint_about_python(block, folder)]
+    if block.language == "console":
+        commands = commands_of(block.text)
+        if commands is None:
+            shown = [line for line in block.text.splitlines() if not line.startswith("$ ")]
+            return [f"output that is not checked: {shown}"] if shown else []
+        return [complaint_about_command(command, folder, run) for command in commands]
+    return []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_the_examples_of_a_page_do_what_it_says(page, tmp_path):
+    blocks = blocks_of(page)
+    files = {block.file: block.text for block in blocks if block.file}
+    if files:
+        make_copy(tmp_path, files)
+    run = run_on_copy if files else run_here
+    said = [
+        f"{page.name}, line {block.line}: {complaint}"
+        for block in blocks
+        for complaint in complaints_about(block, tmp_path, run)
+        if complaint
+    ]
+    assert not said, "\n".join(said)
+
+
+def make_copy(folder: Path, files: dict[str, str]) -> None:
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src" / "stablecast", folder / "src" / "stablecast", ignore=ignore)
+    shutil.copytree(ROOT / "tests" / "protocols", folder / "tests" / "protocols", ignore=ignore)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def test_the_protocol_of_the_worked_example_passes_its_own_tests_and_those_of_all_protocols(tmp_path):
+    files = {block.file: block.text for block in blocks_of(DOCS / "add-a-protocol.md") if block.file}
+    make_copy(tmp_path, files)
+    tests = [name for name in files if name.startswith("tests/")]
+    assert tests
+    assert len(files) > len(tests)
+    # The page says to add the name to this list.
+    shared = tmp_path / "tests" / "protocols" / "test_all_protocols.py"
+    text = shared.read_text(encoding="utf-8")
+    assert text.count("PROTOCOLS = [") == 1
+    shared.write_text(text.replace("PROTOCOLS = [", 'PROTOCOLS = ["train_cast", '), encoding="utf-8")
+    pytest_here = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    for names in (tests, [str(shared), "-k", "train_cast"]):
+        done = on_copy(tmp_path, *pytest_here, *names)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the names of a page's headings, as the usual renderers make them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(text))
+    return {heading.replace(" ", "-") for heading in kept}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_relative_link_leads_to_a_file_and_a_heading(page):
+    lost = []
+    for link in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and anchor not in anchors_of(target)):
+            lost.append(link)
+    assert not lost
+
+
+def test_every_page_is_on_the_map():
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    listed = {(DOCS / link.partition("#")[0]).resolve() for link in LINK.findall(text)}
+    missing = [name for page, name in zip(PAGES, NAMES, strict=True) if DOCS in page.parents]
+    missing = [name for name in missing if (ROOT / name) not in listed and name != "docs/index.md"]
+    assert not missing
+
+
+def test_every_option_of_simulate_is_on_its_page():
+    text = (DOCS / "simulate.md").read_text(encoding="utf-8")
+    names = {"as_json": "json"}
+    options = [names.get(name, name) for name in inspect.signature(simulate_command).parameters][1:]
+    missing = [name for name in options if f"`--{name.replace('_', '-')}`" not in text]
+    assert not missing
+
+
+def test_the_table_of_mutations_lists_what_is_tried(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tests"))
+    from test_mutations import MUTATIONS
+
+    rows = re.findall(
+        r"^\| (.+?) \| `(\w+)` \| `(\S+)` \|", (DOCS / "testing.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert rows == [(name, protocol, file) for name, (protocol, file, _, _) in MUTATIONS.items()]
