@@ -1,4 +1,4 @@
-"""Message stability in reliable multicast groups: when does every member have a message?"""
+"""Message stability in reliable multicast groups: knowing when every member has a message."""
 
 from stablecast.errors import StablecastError
 

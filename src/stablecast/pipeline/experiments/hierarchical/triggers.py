@@ -18,7 +18,7 @@ from stablecast.theory import (
 PROTOCOLS = ("coordp", "s_coordp", "s_train")
 BUFFER = 24
 MESSAGES = 200
-RATE_PER_S = 80
+RATE_PER_S = 120
 SENDERS = 8
 
 
