@@ -17,21 +17,21 @@ WATCH = Path(__file__).parent / "mutation_watch.py"
 MUTATIONS = {
     "coordp skips a minimum": (
         "coordp",
-        "protocols/coordp.py",
-        "        take_minimum(me.gathered[0], array)\n",
+        "protocols/contract/kernels.py",
+        "        take_minimum(me.gathered[slot], array)\n",
         "        pass\n",
     ),
     "coordp drops a member": (
         "coordp",
         "protocols/coordp.py",
-        "    me.reg[MISSING] = me.group_size\n",
-        "    me.reg[MISSING] = me.group_size - 1\n",
+        "    if me.reg[GATHERED] == me.group_size:\n",
+        "    if me.reg[GATHERED] == me.group_size - 1:\n",
     ),
     "coordp forgets its own array": (
         "coordp",
         "protocols/coordp.py",
-        "array = me.received if message.kind == START else message.array",
-        "array = me.received + 64 if message.kind == START else message.array",
+        "me.received if message.kind == START else message.array",
+        "me.received + 64 if message.kind == START else message.array",
     ),
     "fulldist finishes one INFO early": (
         "fulldist",
@@ -66,14 +66,14 @@ MUTATIONS = {
     "s_coordp reports without its own array": (
         "s_coordp",
         "protocols/s_coordp.py",
-        "    _gather(me, me.received)\n    if me.place[PARENT]",
+        "    gather(me, 0, GATHERED, me.received)\n    if me.place[PARENT]",
         "    if me.place[PARENT]",
     ),
     "s_train takes the last array for the minimum": (
         "s_train",
-        "protocols/s_train.py",
-        "        take_minimum(me.gathered[0], array)\n",
-        "        copy_into(me.gathered[0], array)\n",
+        "protocols/contract/kernels.py",
+        "        take_minimum(me.gathered[slot], array)\n",
+        "        copy_into(me.gathered[slot], array)\n",
     ),
     "s_train does not wait for its children": (
         "s_train",

@@ -18,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from stablecast._jit import kernel
-from stablecast.frontier import copy_into, take_minimum
 from stablecast.overlays import Tree
 from stablecast.protocols.contract.kernels import (
     GROUP,
@@ -27,6 +26,7 @@ from stablecast.protocols.contract.kernels import (
     Outbox,
     declare_stable,
     finish,
+    gather,
     no_timer,
     send,
     send_array,
@@ -35,7 +35,7 @@ from stablecast.protocols.contract.kernels import (
 from stablecast.protocols.contract.protocol import Place, Protocol, columns
 
 START, ACK, INFO = 0, 1, 2
-EXECUTION, MISSING = 0, 1  # registers: the newest execution; ACKs (and the own START) still to come
+EXECUTION, GATHERED = 0, 1  # registers: the newest execution; arrays taken in, the own one included
 COORDINATOR = 0
 
 handle_timer = no_timer
@@ -45,7 +45,7 @@ handle_timer = no_timer
 def start(me: Member, now: int, out: Outbox) -> None:
     """Round 1: the coordinator multicasts START."""
     me.reg[EXECUTION] += 1
-    me.reg[MISSING] = me.group_size
+    me.reg[GATHERED] = 0
     send(out, START, GROUP, me.reg[EXECUTION])
 
 
@@ -66,13 +66,8 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
 
 @kernel
 def _gather(me: Member, message: Message, out: Outbox) -> None:
-    array = me.received if message.kind == START else message.array
-    if me.reg[MISSING] == me.group_size:
-        copy_into(me.gathered[0], array)
-    else:
-        take_minimum(me.gathered[0], array)
-    me.reg[MISSING] -= 1
-    if me.reg[MISSING] == 0:
+    gather(me, 0, GATHERED, me.received if message.kind == START else message.array)
+    if me.reg[GATHERED] == me.group_size:
         send_array(out, INFO, GROUP, message.execution, me.gathered[0])
 
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import numpy as np
 
 from stablecast._jit import kernel
-from stablecast.frontier import copy_into, take_minimum
 from stablecast.overlays import Tree
 from stablecast.protocols.contract.kernels import (
     GROUP,
@@ -29,6 +28,7 @@ from stablecast.protocols.contract.kernels import (
     Outbox,
     declare_stable,
     finish,
+    gather,
     no_timer,
     send_received,
 )
@@ -58,11 +58,7 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
     if message.source == FIRST and me.number != FIRST:
         send_received(out, INFO, GROUP, message.execution)
     slot = message.execution % 2
-    if me.reg[COUNT + slot] == 0:
-        copy_into(me.gathered[slot], message.array)
-    else:
-        take_minimum(me.gathered[slot], message.array)
-    me.reg[COUNT + slot] += 1
+    gather(me, slot, COUNT + slot, message.array)
     if me.reg[COUNT + slot] == me.group_size:
         declare_stable(me, out, message.execution, me.gathered[slot])
         finish(out, message.execution)

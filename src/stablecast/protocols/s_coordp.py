@@ -15,16 +15,15 @@ Paper
 from __future__ import annotations
 
 from stablecast._jit import kernel
-from stablecast.frontier import copy_into, take_minimum
 from stablecast.overlays import Tree
 from stablecast.protocols.contract.kernels import (
     GROUP,
-    IntArray,
     Member,
     Message,
     Outbox,
     declare_stable,
     finish,
+    gather,
     no_timer,
     send,
     send_array,
@@ -58,7 +57,7 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
         finish(out, message.execution)
         return
     if message.kind == ACK:
-        _gather(me, message.array)
+        gather(me, 0, GATHERED, message.array)
     me.reg[MISSING] -= 1
     if me.reg[MISSING] == 0:
         _report(me, message.execution, out)
@@ -69,7 +68,7 @@ def _report(me: Member, execution: int, out: Outbox) -> None:
     if me.place[CHILDREN] == 0 and me.place[PARENT] >= 0:
         send_received(out, ACK, me.place[PARENT], execution)
         return
-    _gather(me, me.received)
+    gather(me, 0, GATHERED, me.received)
     if me.place[PARENT] >= 0:
         send_array(out, ACK, me.place[PARENT], execution, me.gathered[0])
     else:
@@ -81,15 +80,6 @@ def _advance(me: Member, execution: int) -> None:
     me.reg[EXECUTION] = execution
     me.reg[MISSING] = 1 + me.place[CHILDREN]
     me.reg[GATHERED] = 0
-
-
-@kernel
-def _gather(me: Member, array: IntArray) -> None:
-    if me.reg[GATHERED] == 0:
-        copy_into(me.gathered[0], array)
-    else:
-        take_minimum(me.gathered[0], array)
-    me.reg[GATHERED] += 1
 
 
 def place(tree: Tree) -> Place:

@@ -16,16 +16,15 @@ Paper
 from __future__ import annotations
 
 from stablecast._jit import kernel
-from stablecast.frontier import copy_into, take_minimum
 from stablecast.overlays import Tree
 from stablecast.protocols.contract.kernels import (
     GROUP,
-    IntArray,
     Member,
     Message,
     Outbox,
     declare_stable,
     finish,
+    gather,
     no_timer,
     send,
     send_array,
@@ -61,10 +60,10 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
         if me.place[PREVIOUS] >= 0:
             return
     else:
-        _gather(me, message.array)
+        gather(me, 0, GATHERED, message.array)
     me.reg[MISSING] -= 1
     if me.reg[MISSING] == 0:
-        _gather(me, me.received)
+        gather(me, 0, GATHERED, me.received)
         _pass_on(me, message.execution, out)
 
 
@@ -84,15 +83,6 @@ def _advance(me: Member, execution: int) -> None:
     me.reg[EXECUTION] = execution
     me.reg[MISSING] = 1 + (me.place[LAST_CHILD] >= 0)
     me.reg[GATHERED] = 0
-
-
-@kernel
-def _gather(me: Member, array: IntArray) -> None:
-    if me.reg[GATHERED] == 0:
-        copy_into(me.gathered[0], array)
-    else:
-        take_minimum(me.gathered[0], array)
-    me.reg[GATHERED] += 1
 
 
 def place(tree: Tree) -> Place:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast._jit import kernel
-from stablecast.frontier import copy_into, exceeds, raise_to
+from stablecast.frontier import copy_into, exceeds, raise_to, take_minimum
 
 IntArray = NDArray[np.integer[Any]]
 
@@ -110,6 +110,16 @@ def send_received(out: Outbox, kind: int, dest: int, execution: int) -> None:
     """Send what this member has received as it is now; a driver may spare the copy where it cannot change."""
     out.carries[out.marks[SENDS]] = RECEIVED
     _header(out, kind, dest, execution)
+
+
+@kernel
+def gather(me: Member, slot: int, count: int, array: IntArray) -> None:
+    """Take an array into the minimum of a slot; register ``count`` holds how many it has taken in so far."""
+    if me.reg[count] == 0:
+        copy_into(me.gathered[slot], array)
+    else:
+        take_minimum(me.gathered[slot], array)
+    me.reg[count] += 1
 
 
 @kernel
