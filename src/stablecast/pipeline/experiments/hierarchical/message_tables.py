@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,13 +39,68 @@ PAPER_TABLE_4_ORDER = {
     "s_coordp": "O(n)",
     "s_train": "O(n)",
 }
-PRINTED_HOPS = {
-    "coordp": {"START": "n-1", "ACK": "F_a", "INFO": "n-1", "total": "F_a+2n-2"},
-    "fulldist": {"START": "0", "ACK": "0", "INFO": "n(n-1)", "total": "n(n-1)"},
-    "train": {"START": "1", "ACK": "F_d-1", "INFO": "F_d", "total": "2F_d"},
-    "s_coordp": {"START": "n-1", "ACK": "n-1", "INFO": "n-1", "total": "3(n-1)"},
-    "s_train": {"START": "n-1", "ACK": "F_g", "INFO": "n-1", "total": "F_g+2n-2"},
+
+
+class Symbols(NamedTuple):
+    """What the paper prints for a tree: the group size, and F_a (by its sum), F_d and F_g."""
+
+    n: Fraction
+    f_a: Fraction
+    f_d: Fraction
+    f_g: Fraction
+
+
+Printed = tuple[str, Callable[[Symbols], Fraction | int]]
+_TO_ALL: Printed = ("n-1", lambda s: s.n - 1)
+_NONE: Printed = ("0", lambda s: 0)
+PRINTED_HOPS: dict[str, dict[str, Printed]] = {
+    "coordp": {
+        "START": _TO_ALL,
+        "ACK": ("F_a", lambda s: s.f_a),
+        "INFO": _TO_ALL,
+        "total": ("F_a+2n-2", lambda s: s.f_a + 2 * s.n - 2),
+    },
+    "fulldist": {
+        "START": _NONE,
+        "ACK": _NONE,
+        "INFO": ("n(n-1)", lambda s: s.n * (s.n - 1)),
+        "total": ("n(n-1)", lambda s: s.n * (s.n - 1)),
+    },
+    "train": {
+        "START": ("1", lambda s: 1),
+        "ACK": ("F_d-1", lambda s: s.f_d - 1),
+        "INFO": ("F_d", lambda s: s.f_d),
+        "total": ("2F_d", lambda s: 2 * s.f_d),
+    },
+    "s_coordp": {
+        "START": _TO_ALL,
+        "ACK": _TO_ALL,
+        "INFO": _TO_ALL,
+        "total": ("3(n-1)", lambda s: 3 * (s.n - 1)),
+    },
+    "s_train": {
+        "START": _TO_ALL,
+        "ACK": ("F_g", lambda s: s.f_g),
+        "INFO": _TO_ALL,
+        "total": ("F_g+2n-2", lambda s: s.f_g + 2 * s.n - 2),
+    },
 }
+
+
+def symbols(b: int, p: int, z: int) -> Symbols:
+    """Evaluate the printed formulas on a tree of degree b > 1."""
+    bottom = b ** (p - 1)
+    f_d = 2 * (
+        Fraction(b**2 * (bottom - 1), (b - 1) ** 2)
+        - Fraction(b * (p - 1), b - 1)
+        - Fraction((p - 1) * (p - 2), 2)
+    ) + (2 + 2 * z * bottom + Fraction(2 * b * (bottom - 1), b - 1) - 2 * p)
+    return Symbols(
+        n=Fraction(b**p - 1, b - 1) + z * bottom,
+        f_a=Fraction(sum(k * b**k for k in range(p)) + p * z * bottom),
+        f_d=f_d,
+        f_g=Fraction((2 * (b - 1) + 1) * sum(b**k for k in range(p - 1)) + (2 * (z - 1) + 1) * bottom),
+    )
 
 
 @cache
@@ -71,11 +129,11 @@ def complexity() -> Table:
     for protocol in PROTOCOLS:
         result = run(protocol, *SHAPE)
         expected = rounds(protocol, *SHAPE)
-        rows.append((protocol, "rounds", PAPER_TABLE_1[protocol]["rounds"], expected, result.rounds))
+        rows.append((protocol, "rounds", _printed(protocol, "rounds"), expected, result.rounds))
         holds["H1"] &= expected == result.rounds
         for role, values in processed(protocol, *SHAPE).items():
             seen = tuple(sorted({int(v) for v in result.processed[roles(protocol, tree)[role]]}))
-            rows.append((protocol, role, PAPER_TABLE_1[protocol][role], _either(values), _either(seen)))
+            rows.append((protocol, role, _printed(protocol, role), _either(values), _either(seen)))
             holds["H2"] &= seen == values
     why = "theory and simulation agree in every row" if all(holds.values()) else "a row differs"
     return Table(
@@ -86,6 +144,23 @@ def complexity() -> Table:
         verdicts={claim: (value, why) for claim, value in holds.items()},
         exact=True,
     )
+
+
+def _printed(protocol: str, what: str) -> str:
+    """Return an entry of Table 1 with its value on the tree at hand."""
+    degree, height, _ = SHAPE
+    n = group_size(*SHAPE)
+    values = {
+        "n + 3": n + 3,
+        "n + 1": n + 1,
+        "2n": 2 * n,
+        "p + 2": height + 2,
+        "b + 4": degree + 4,
+        "b + 3": degree + 3,
+        "bp + 2": degree * height + 2,
+    }
+    text = PAPER_TABLE_1[protocol][what]
+    return f"{text} = {values[text]}" if text in values else text
 
 
 def _either(values: tuple[int, ...]) -> str:
@@ -160,18 +235,15 @@ def hop_counts() -> Table:
     rows: list[tuple[object, ...]] = []
     agree = True
     for protocol in PROTOCOLS:
-        totals_theory, totals_simulated = [], []
         for degree, fill in PAPER_TABLE_3:
-            expected, measured = (
-                hops(protocol, degree, HEIGHT, fill),
-                run(protocol, degree, HEIGHT, fill).hops,
-            )
-            agree &= expected == measured
-            totals_theory.append(expected["total"])
-            totals_simulated.append(measured["total"])
-            for kind, printed in PRINTED_HOPS[protocol].items():
+            shape = (degree, HEIGHT, fill)
+            expected, measured = hops(protocol, *shape), run(protocol, *shape).hops
+            for kind, (text, value) in PRINTED_HOPS[protocol].items():
+                paper = value(symbols(*shape))
+                agree &= paper == expected[kind] == measured[kind]
+                printed = text if text.isdigit() else f"{text} = {paper}"
                 rows.append(
-                    (protocol, f"{degree}/{HEIGHT}/{fill}", kind, printed, expected[kind], measured[kind])
+                    (protocol, "/".join(map(str, shape)), kind, printed, expected[kind], measured[kind])
                 )
         shapes = [(3, height, 3) for height in range(2, 7)]
         sizes = [group_size(*shape) for shape in shapes]
