@@ -74,6 +74,15 @@ def kernel(function: F) -> F:
     Kernels borrow the arrays that they are given and never allocate, so reference counts, which would be
     most of the time of a small one, are left out.
     """
+    return _compile(function)
+
+
+def inlined(function: F) -> F:
+    """Compile a kernel into each of its callers: for the steps of every event, where a call would show."""
+    return _compile(function, forceinline=True)
+
+
+def _compile(function: F, **options: bool) -> F:
     njit: Any = numba.njit
-    compiled: F = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+    compiled: F = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, **options)(function)
     return compiled

@@ -33,10 +33,10 @@ def raise_to(into: IntArray, array: IntArray) -> None:
 @kernel
 def exceeds(array: IntArray, bound: IntArray) -> bool:
     """Tell whether any entry is above its bound."""
-    above = 0
+    above = False
     for j in range(array.size):
-        above |= array[j] > bound[j]
-    return above != 0
+        above = above | (array[j] > bound[j])
+    return above
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast._jit import inlined, kernel
 from stablecast.frontier import copy_into
 from stablecast.protocols.contract.kernels import (
     ARRAY,
@@ -46,7 +46,7 @@ from stablecast.simulate.wires import post
 IntArray = NDArray[np.integer[Any]]
 
 
-@kernel
+@inlined
 def note_handling(sim: Sim, member: int, message: int, now: int) -> None:
     """Measure that a member handles a message of the protocol, and when it joins an execution."""
     record = sim.members[member]
@@ -80,7 +80,7 @@ def note_start(sim: Sim, now: int) -> None:
     sim.root_rtt[place] = -1
 
 
-@kernel
+@inlined
 def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     """Send what a kernel call sent, then measure and check what it learned."""
     marks = sim.out_marks
@@ -131,7 +131,7 @@ def snapshot(sim: Sim, member: int) -> int:
     return int(slot)
 
 
-@kernel
+@inlined
 def message_view(sim: Sim, message: int) -> Message:
     """Return a message as kernels see it, with the array that it carries (some array if it carries none)."""
     record = sim.messages[message]

@@ -8,7 +8,7 @@ violation) and is called again with the same arrays.
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast._jit import inlined, kernel
 from stablecast.protocols.contract.kernels import Member, Outbox, clear
 from stablecast.protocols.coordp import handle_timer, receive, start  # the protocol
 from stablecast.simulate.drive import (
@@ -46,14 +46,14 @@ DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP = 0, 1, 2, 3, 4, 5
 """Why the loop returned."""
 
 
-@kernel
+@inlined
 def member_view(sim: Sim, i: int) -> Member:
     """Return the member as its kernels see it."""
     place = sim.place_flat[sim.place_start[i] : sim.place_start[i + 1]]
     return Member(i, sim.member_count, sim.received[i], sim.gathered[i], sim.stable[i], sim.reg[i], place)
 
 
-@kernel
+@inlined
 def outbox(sim: Sim) -> Outbox:
     """Return the outbox that kernels put their sends into."""
     return Outbox(
@@ -93,7 +93,7 @@ def handle_protocol(sim: Sim, i: int, message: int, now: int) -> None:
         begin(sim, now)
 
 
-@kernel
+@inlined
 def handle(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
     """Let a member receive a packet, with what rides inside it."""
     message = sim.packets[packet].message
@@ -112,7 +112,7 @@ def handle(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
         set_timer(sim, i)
 
 
-@kernel
+@inlined
 def arrive(sim: Sim, link: int, packet: int, now: int, timed: bool) -> None:
     """A packet comes out of a link: onwards first, then to the member on this node."""
     leave_link(sim, link, packet)
@@ -139,7 +139,7 @@ def arrive(sim: Sim, link: int, packet: int, now: int, timed: bool) -> None:
         receive_at_host(sim, sim.nodes[node].member, local, now)
 
 
-@kernel
+@inlined
 def finish_job(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
     """A member's processor is through with a packet."""
     job = sim.packets[packet].job

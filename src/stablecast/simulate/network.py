@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast._jit import inlined
 from stablecast.overlays import Tree
 from stablecast.simulate.costs import PS_PER_US, Costs
 from stablecast.simulate.topologies import Topology
@@ -66,7 +66,7 @@ class Network(NamedTuple):
     receive_factor: float
 
 
-@kernel
+@inlined
 def next_link(sim: Sim, node: int, target: int) -> int:
     """Return the link that leads from a node towards another: down if it lies below, up otherwise."""
     nodes = sim.nodes
@@ -84,13 +84,13 @@ def next_link(sim: Sim, node: int, target: int) -> int:
     return int(nodes[low].down_link)
 
 
-@kernel
+@inlined
 def send_cost_ps(sim: Sim, size: int) -> int:
     """Host time to send a message of ``size`` bytes."""
     return int(sim.send_ps + sim.send_ps_per_byte * size + 0.5)
 
 
-@kernel
+@inlined
 def receive_cost_ps(sim: Sim, size: int) -> int:
     """Host time to receive a message of ``size`` bytes."""
     return int((sim.send_ps + sim.send_ps_per_byte * size) * sim.receive_factor + 0.5)

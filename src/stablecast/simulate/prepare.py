@@ -122,12 +122,12 @@ def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: 
     group = Group(
         received=initial_received(setup),
         gathered=np.zeros((members, protocol.slots, tracked), np.int32),
-        stable=np.zeros((members, tracked), np.int32),
+        stable=np.full((members, tracked), 0, np.int32),
         reg=np.zeros((members, protocol.registers), np.int64),
         place_flat=place.flat,
         place_start=place.start,
         arrays=np.zeros((slots, tracked), np.int32),
-        declared=np.zeros((members, tracked), np.int32),
+        declared=np.full((members, tracked), 0, np.int32),
         truth=np.zeros(tracked, np.int32),
         last_sent=np.zeros((members if plan.changed_only else 1, kinds, tracked), np.int32),
     )

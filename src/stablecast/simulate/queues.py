@@ -12,29 +12,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast._jit import inlined, kernel
 
 if TYPE_CHECKING:
     from stablecast.simulate.struct import Sim
 
 SERVER = np.dtype(
     [
-        ("head", np.int64),  # first packet, -1 when idle
-        ("tail", np.int64),  # last packet
         ("free_at", np.int64),  # when the packets taken so far are through
-        ("queued", np.int64),  # packets not through yet, as of the last look
-        ("leaving", np.int64),  # the first of those
+        ("head", np.int32),  # first packet, -1 when idle
+        ("tail", np.int32),  # last packet
+        ("queued", np.int32),  # packets not through yet, as of the last look
+        ("leaving", np.int32),  # the first of those
         ("taken", np.int64),  # packets taken so far: the counter of its loss draws
     ],
     align=True,
 )
 PACKET = np.dtype(
     [
-        ("message", np.int64),
-        ("next", np.int64),  # the one behind it in its server, or the next free one
-        ("job", np.int64),  # the link that it came by, or one of the jobs below
         ("at", np.int64),  # when it comes out of its server
-        ("leaves", np.int64),  # when it makes room for another
+        ("message", np.int32),
+        ("next", np.int32),  # the one behind it in its server, or the next free one
+        ("job", np.int32),  # the link that it came by, or one of the jobs below
     ],
     align=True,
 )
@@ -84,7 +83,7 @@ class Queues(NamedTuple):
     ctl: NDArray[np.int64]
 
 
-@kernel
+@inlined
 def heap_push(sim: Sim, at: int, server: int) -> None:
     """Add a busy server to the heap.
 
@@ -105,7 +104,7 @@ def heap_push(sim: Sim, at: int, server: int) -> None:
     heap[hole].server = server
 
 
-@kernel
+@inlined
 def first_of_four(heap: Any, child: int) -> int:
     """Return which of four entries comes first, without branches: the order of events defies prediction."""
     a0, a1, a2, a3 = heap[child].at, heap[child + 1].at, heap[child + 2].at, heap[child + 3].at
@@ -127,7 +126,7 @@ def first_of_four(heap: Any, child: int) -> int:
     return other if right else left
 
 
-@kernel
+@inlined
 def heap_replace_top(sim: Sim, at: int, server: int) -> None:
     """Put an entry in the place of the first and restore the order."""
     heap = sim.heap
@@ -148,7 +147,7 @@ def heap_replace_top(sim: Sim, at: int, server: int) -> None:
     heap[hole].server = server
 
 
-@kernel
+@inlined
 def heap_pop(sim: Sim) -> None:
     """Remove the first entry."""
     heap = sim.heap
@@ -160,7 +159,7 @@ def heap_pop(sim: Sim) -> None:
         heap_replace_top(sim, at, server)
 
 
-@kernel
+@inlined
 def put(sim: Sim, server: int, packet: int, at: int) -> None:
     """Append a packet to a server; it will come out at ``at``."""
     sim.packets[packet].at = at
@@ -173,7 +172,7 @@ def put(sim: Sim, server: int, packet: int, at: int) -> None:
     sim.servers[server].tail = packet
 
 
-@kernel
+@inlined
 def take_first(sim: Sim, server: int) -> int:
     """Take out the packet of the server on top of the heap, and put the server's next one there."""
     packet = sim.servers[server].head
@@ -186,7 +185,7 @@ def take_first(sim: Sim, server: int) -> int:
     return int(packet)
 
 
-@kernel
+@inlined
 def new_packet(sim: Sim, message: int, job: int) -> int:
     """Make a packet that carries a message."""
     packet = sim.ctl[FREE_PACKET]
@@ -198,7 +197,7 @@ def new_packet(sim: Sim, message: int, job: int) -> int:
     return int(packet)
 
 
-@kernel
+@inlined
 def free_packet(sim: Sim, packet: int) -> None:
     """Give a packet back, and its message when it was the last to carry it."""
     message = sim.packets[packet].message

@@ -3,7 +3,8 @@
 A :class:`Sim` has every array and constant of a run as an attribute.  Python code, and kernels where
 compilation is off, just read the attributes.  Compiled kernels get the address of a block in which each
 constant is one word, and each array the address of its data and its lengths: a field access is a load, as
-in C.  Arrays are borrowed, never counted; the ``Sim`` keeps them alive.
+in C.  Arrays are borrowed, never counted; the ``Sim`` keeps them alive.  Records, and whole numbers in one
+dimension, become tables (see :mod:`stablecast.simulate.tables`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from numba.np import arrayobj
 from stablecast.simulate.network import LINK, NODE, Network
 from stablecast.simulate.queues import ENTRY, MESSAGE, PACKET, SERVER
 from stablecast.simulate.state import COLUMN, MEMBER, Arrays, Plan
+from stablecast.simulate.tables import TableType
 
 WORD = 8
 
@@ -60,11 +62,12 @@ def _field_types() -> dict[str, Any]:
             if kind in (int, bool, float):
                 fields[name] = _SCALARS[kind.__name__]
     for name, dtype in _RECORDS.items():
-        fields[name] = types.Array(numba.from_dtype(dtype), 1, "C")
+        fields[name] = TableType(numba.from_dtype(dtype))
     for name, dimensions in _SEQS.items():
         fields[name] = types.Array(types.int32, dimensions, "C")
     for name, dimensions in _INTS.items():
-        fields[name] = types.Array(types.int64, dimensions, "C")
+        array = types.Array(types.int64, dimensions, "C")
+        fields[name] = TableType(types.int64) if dimensions == 1 else array
     fields["place_flat"] = types.Array(types.int32, 1, "C")
     fields["ahead"] = types.Array(types.boolean, 3, "C")
     return fields
@@ -77,12 +80,16 @@ def _offsets() -> dict[str, int]:
     offsets, position = {}, 0
     for name, kind in FIELDS.items():
         offsets[name] = position
-        position += WORD * (1 + (kind.ndim if isinstance(kind, types.Array) else 0))
+        position += WORD * _words(kind)
     return offsets
 
 
+def _words(kind: Any) -> int:
+    return 1 + kind.ndim if isinstance(kind, types.Array | TableType) else 1
+
+
 OFFSETS = _offsets()
-WORDS = sum(1 + (kind.ndim if isinstance(kind, types.Array) else 0) for kind in FIELDS.values())
+WORDS = sum(_words(kind) for kind in FIELDS.values())
 
 
 class Sim:
@@ -105,7 +112,7 @@ class Sim:
     def _set(self, name: str, value: Any) -> None:
         setattr(self, name, value)
         kind, place = FIELDS[name], OFFSETS[name] // WORD
-        if isinstance(kind, types.Array):
+        if isinstance(kind, types.Array | TableType):
             if value.ndim != kind.ndim or not value.flags.c_contiguous or value.itemsize != _itemsize(kind):
                 raise TypeError(
                     f"field {name} does not have the shape or type that the loop was compiled for"
@@ -164,8 +171,15 @@ def _load_field(context: Any, builder: Any, typ: Any, block: Any, attr: str) -> 
 
     def load(index: int, llvm_type: Any) -> Any:
         place = cgutils.pointer_add(builder, block, OFFSETS[attr] + WORD * index, llvm_type.as_pointer())
-        return builder.load(place)
+        value = builder.load(place)
+        # Python rewrites the block only between calls, so a load may be shared across any store.
+        value.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return value
 
+    if isinstance(kind, TableType):
+        table = cgutils.create_struct_proxy(kind)(context, builder)
+        table.data, table.size = load(0, table.data.type), load(1, word)
+        return table._getvalue()
     if not isinstance(kind, types.Array):
         return load(0, context.get_value_type(kind))
     lengths = [load(1 + axis, word) for axis in range(kind.ndim)]

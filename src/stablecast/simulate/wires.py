@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast._jit import inlined, kernel
 from stablecast.simulate.chance import LINK_STREAM, uniform
 from stablecast.simulate.network import DELAY, SHARED, next_link, receive_cost_ps, send_cost_ps
 from stablecast.simulate.queues import GROUP, LOST, RECEIVE, SEND, free_packet, new_packet, put
@@ -17,17 +17,18 @@ from stablecast.simulate.state import (
 from stablecast.simulate.struct import Sim
 
 
-@kernel
+@inlined
 def make_room(sim: Sim, link: int, now: int) -> int:
     """Count the packets that a link still holds: those not wholly on the wire by now."""
     server = sim.servers[link]
-    while server.queued > 0 and sim.packets[server.leaving].leaves <= now:
+    out_by = now + sim.links[link].propagation_ps
+    while server.queued > 0 and sim.packets[server.leaving].at <= out_by:
         server.queued -= 1
         server.leaving = sim.packets[server.leaving].next
     return int(server.queued)
 
 
-@kernel
+@inlined
 def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
     """Queue a packet on a link: one after the other onto the wire, then the propagation delay."""
     queued = make_room(sim, link, now)
@@ -55,11 +56,10 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
             job = LOST
             sim.counts[LOST_COUNT] += 1
     sim.packets[packet].job = job
-    sim.packets[packet].leaves = leaves
     put(sim, link, packet, leaves + sim.links[link].propagation_ps)
 
 
-@kernel
+@inlined
 def leave_link(sim: Sim, link: int, packet: int) -> None:
     """Forget a packet that has come out of a link, before it can be given back."""
     server = sim.servers[link]
@@ -68,7 +68,7 @@ def leave_link(sim: Sim, link: int, packet: int) -> None:
         server.leaving = sim.packets[packet].next
 
 
-@kernel
+@inlined
 def put_at_host(sim: Sim, server: int, packet: int, cost_ps: int, now: int) -> None:
     """Queue a job on a serial processor."""
     host = sim.servers[server]
@@ -78,7 +78,7 @@ def put_at_host(sim: Sim, server: int, packet: int, cost_ps: int, now: int) -> N
     put(sim, server, packet, host.free_at)
 
 
-@kernel
+@inlined
 def receive_at_host(sim: Sim, member: int, packet: int, now: int) -> None:
     """Queue a packet for reception by a member's processor."""
     sim.packets[packet].job = RECEIVE
@@ -116,7 +116,7 @@ def launch(sim: Sim, member: int, packet: int, now: int) -> None:
         receive_at_host(sim, member, packet, now)
 
 
-@kernel
+@inlined
 def route(sim: Sim, node: int, packet: int, now: int) -> None:
     """Give a packet that came by a link to the node's router."""
     if sim.router_ps == 0:
@@ -131,7 +131,7 @@ def route(sim: Sim, node: int, packet: int, now: int) -> None:
         put_at_host(sim, sim.link_count + node, packet, sim.router_ps, now)
 
 
-@kernel
+@inlined
 def forward(sim: Sim, node: int, packet: int, now: int) -> None:
     """Put a packet on its next link, or copies on all links of the multicast tree but the one it came by."""
     message = sim.packets[packet].message
