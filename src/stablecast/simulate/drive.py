@@ -46,7 +46,7 @@ from stablecast.simulate.wires import post
 IntArray = NDArray[np.integer[Any]]
 
 
-@inlined
+@kernel
 def note_handling(sim: Sim, member: int, message: int, now: int) -> None:
     """Measure that a member handles a message of the protocol, and when it joins an execution."""
     record = sim.members[member]
@@ -80,7 +80,7 @@ def note_start(sim: Sim, now: int) -> None:
     sim.root_rtt[place] = -1
 
 
-@inlined
+@kernel
 def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     """Send what a kernel call sent, then measure and check what it learned."""
     marks = sim.out_marks

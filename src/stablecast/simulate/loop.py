@@ -93,7 +93,7 @@ def handle_protocol(sim: Sim, i: int, message: int, now: int) -> None:
         begin(sim, now)
 
 
-@inlined
+@kernel
 def handle(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
     """Let a member receive a packet, with what rides inside it."""
     message = sim.packets[packet].message

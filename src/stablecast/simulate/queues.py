@@ -83,7 +83,7 @@ class Queues(NamedTuple):
     ctl: NDArray[np.int64]
 
 
-@inlined
+@kernel
 def heap_push(sim: Sim, at: int, server: int) -> None:
     """Add a busy server to the heap.
 
