@@ -18,10 +18,6 @@ class SafetyViolation(StablecastError):
     """A checker outside the protocols saw something called stable, or released, too early."""
 
 
-class Stalled(StablecastError):
-    """A run ended while a member still waited for something that can no longer come."""
-
-
 def unknown_name(what: str, name: str, known: Iterable[str]) -> InvalidInput:
     """Build the error for a name that is not in a registry, with the nearest name that is."""
     names = sorted(known)

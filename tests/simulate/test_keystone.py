@@ -24,7 +24,8 @@ from stablecast.errors import SafetyViolation
 from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols.contract import GROUP, Member, Message, Outbox, declare_stable, send
 from stablecast.simulate import Result, Setup, Traffic, Trigger, costs, simulate, topology
-from stablecast.simulate.plain import PlainRun, PlainTraffic, TooLong, run_plain
+from stablecast.simulate.plain import TooLong, run_plain
+from stablecast.simulate.plain_result import PlainRun, PlainTraffic
 from stablecast.simulate.state import DATA_KINDS
 
 PROTOCOLS = ("coordp", "fulldist", "s_coordp", "s_train", "train")

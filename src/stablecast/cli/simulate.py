@@ -79,6 +79,7 @@ def simulate_command(
 
     Example: stablecast simulate s_coordp --topology tree --degree 3 --height 5 --costs lan1997 --json
     """
+    # Long because it names every figure of the model once as an option and once as a field.
     from stablecast.protocols import protocol as find_protocol
     from stablecast.simulate import Setup, Traffic, Trigger
     from stablecast.simulate import costs as make_costs

@@ -1,0 +1,68 @@
+"""What the plain driver returns: the whole trace of a run, and the same measurements as a ``Result``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stablecast.simulate.plain_traffic import Event
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainRun:
+    """What a plain run did and measured; times in picoseconds, kinds by their numbers."""
+
+    events: list[Event]
+    """Rows as in the compiled simulator's trace."""
+    hops: dict[int, int]
+    """Messages on all hops, by kind; data traffic included."""
+    hop_bytes: dict[int, int]
+    sent: dict[int, int]
+    """Messages handed to their sender's host, by kind; a multicast is one."""
+    finished_at_ps: int
+    """When a member last finished an execution."""
+    ended_at_ps: int
+    """When the last event happened."""
+    executions: int
+    """Executions that the first member completed."""
+    executions_started: int
+    given_up: int
+    """Times that the first member started anew while an execution was running."""
+    completed: bool
+    rounds: int
+    queue_max: int
+    queue_mean: float
+    host_queue_max: int
+    dropped: int
+    lost: int
+    riders: int
+    processed: list[int]
+    """For each member, the messages of the protocol that it sent and received."""
+    learned_at_ps: list[int]
+    """For each member, when it learned the result of the newest execution that it knows one of."""
+    rtt_ps: list[int]
+    """For each member, the time that it took part in that execution by then."""
+    root_rtt_ps: list[int]
+    """For each execution, what it took the first member, if it came to know the result."""
+    first_learned_ps: list[int]
+    """For each execution with a result, from its start to the first and to the last member's knowing it."""
+    last_learned_ps: list[int]
+    round_trip_max_ps: int
+    """The longest time from a start to the first member's knowing the result."""
+    traffic: PlainTraffic | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainTraffic:
+    """What the data traffic of a plain run measured."""
+
+    messages: int
+    time_to_stable_ps: list[int]
+    delivery_max_ps: int
+    start_gap_max_ps: int
+    buffer_max: int
+    blocked: int
+    first_buffer_max: int
+    first_blocked: int
+    held_max: int
+    held_area: int
+    """Time-integral, over all members, of the messages held."""
