@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parent
+UNUSED_SECONDS = 30 * 24 * 3600
 KERNEL_PACKAGES = ("frontier", "overlays", "protocols", "multicast", "membership", "simulate")
 
 
@@ -42,6 +44,16 @@ def _writable(folder: Path) -> bool:
         return False
 
 
+def _forget_unused(base: Path, digest: str) -> None:
+    """Mark the folder as used, and remove those of sources that nobody has run for a month."""
+    (base / digest).touch()
+    long_ago = (base / digest).stat().st_mtime - UNUSED_SECONDS
+    for folder in base.iterdir():
+        is_ours = len(folder.name) == len(digest) and set(folder.name) <= set("0123456789abcdef")
+        if is_ours and folder.is_dir() and folder.stat().st_mtime < long_ago:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def cache_folder() -> Path:
     """Return the folder of compiled code for the sources as they are now, creating it.
 
@@ -53,6 +65,7 @@ def cache_folder() -> Path:
     user_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     for base in (override, Path(user_cache) / "stablecast"):
         if base and _writable(Path(base) / digest):
+            _forget_unused(Path(base), digest)
             return Path(base) / digest
     fallback = Path(tempfile.gettempdir()) / f"stablecast-{os.getuid()}" / digest
     fallback.mkdir(mode=0o700, parents=True, exist_ok=True)
