@@ -44,6 +44,9 @@ def reproduce_command(
         _check_folder(out)
     from stablecast.pipeline.experiments import hierarchical
     from stablecast.report.text import render
+    from stablecast.simulate.warm import warm
+
+    warm()
 
     done: list[Table] = []
     for table in hierarchical.tables(

@@ -119,6 +119,7 @@ def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: 
     slots = members + protocol.sends_max
     q = make_queues(servers, members, packets=members + 4096, messages=members + 1024, slots=slots)
     kinds = len(protocol.kinds) if plan.changed_only else 1
+    # The frontiers are filled, not just zeroed, so that the loop does not pay for their first touch.
     group = Group(
         received=initial_received(setup),
         gathered=np.zeros((members, protocol.slots, tracked), np.int32),

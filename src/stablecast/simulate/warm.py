@@ -7,20 +7,20 @@ otherwise compile the same code at once.
 from __future__ import annotations
 
 import sys
-import time
 
-from stablecast.protocols import protocol_names
+from stablecast.protocols import protocol, protocol_names
+from stablecast.simulate.compiled import is_compiled
 from stablecast.simulate.run import simulate
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.topologies.registry import topology
 
 
 def warm() -> None:
-    """Run every protocol once on a tiny tree, telling how long each took."""
-    for name in protocol_names():
-        began = time.perf_counter()
+    """Run every protocol whose loop is not in the cache once on a tiny tree, telling what is being done."""
+    missing = [name for name in protocol_names() if not is_compiled(protocol(name))]
+    for number, name in enumerate(missing, 1):
+        print(f"# compiling {name}'s loop, once ({number} of {len(missing)})", file=sys.stderr, flush=True)
         simulate(Setup(protocol=name, topology=topology("tree", degree=2, height=1)))
-        print(f"compiled {name} in {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
