@@ -39,10 +39,10 @@ $(READY): pyproject.toml constraints.txt
 
 test: lint ## Lint, then run every test
 	$(BIN)/python -m stablecast.simulate.warm
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-reproduce: $(READY) ## Reproduce the papers into build/reproduce
-	$(BIN)/stablecast reproduce --out build/reproduce
+reproduce: $(READY) ## Reproduce the papers on local Spark into build/reproduce
+	$(BIN)/stablecast reproduce --quick --out build/reproduce
 
 bench: $(READY) ## Run the benchmarks
 	$(BIN)/python -m benchmarks.run

@@ -10,7 +10,7 @@ import argparse
 import sys
 import time
 
-from benchmarks import compare, processes
+from benchmarks import compare, processes, sweep
 from benchmarks.compare import Comparison
 from benchmarks.processes import Process
 
@@ -20,7 +20,9 @@ PROTOCOLS = ("coordp", "s_coordp", "train", "s_train")
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a smaller tree for fulldist, SimPy once each")
-    parser.add_argument("--only", choices=("simpy", "large", "start"), help="one part of the measurements")
+    parser.add_argument(
+        "--only", choices=("simpy", "large", "start", "sweep"), help="one part of the measurements"
+    )
     options = parser.parse_args()
     agree = True
     if options.only in (None, "simpy"):
@@ -29,6 +31,8 @@ def main() -> int:
         large_groups()
     if options.only in (None, "start"):
         start_from_cache()
+    if options.only in (None, "sweep"):
+        agree &= sweep_on_spark(quick=options.quick)
     return 0 if agree else 1
 
 
@@ -103,6 +107,18 @@ def start_rows(start: Process) -> list[tuple[str, float]]:
 
 
 _BEGAN = time.perf_counter()
+
+
+def sweep_on_spark(*, quick: bool) -> bool:
+    """Print a sweep's time on Spark and in a process pool; tell whether the rows are equal."""
+    progress("a sweep on Spark and in a process pool, three times each")
+    times = sweep.compare(100 if quick else 400)
+    print(f"A sweep of {times.points} points of {times.point_ms:.0f} ms on {sweep.CORES} cores, seconds")
+    print(f"  process pool  {'  '.join(f'{value:.2f}' for value in times.pool_s)}")
+    print(f"  Spark         {'  '.join(f'{value:.2f}' for value in times.spark_s)}")
+    print(f"  best to best  {times.ratio:.2f} x, rows {'equal' if times.equal else 'DIFFERENT'}")
+    print()
+    return times.equal
 
 
 def progress(step: str) -> None:

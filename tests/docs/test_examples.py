@@ -6,7 +6,8 @@ A page is run block by block, in order, in a folder of its own:
 - ``console`` blocks run each ``$ stablecast`` command and compare what it prints, where ``...`` stands for
   anything; a ``$ echo $?`` behind it is compared with its exit code, which otherwise has to be 0.  Blocks
   with any other command are not run, and so may not show output;
-- a block behind ``<!-- not run: takes minutes -->`` is not run;
+- ``toml`` blocks that begin with a comment ``# NAME.toml`` are written to that file;
+- a block behind ``<!-- not run: WHY -->`` is not run;
 - a block behind ``<!-- file: PATH -->`` is a file to be added: its page is run, uncompiled, on a copy of the
   repository that has the file.
 """
@@ -33,7 +34,9 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(ROOT.glob("*.md")) + sorted(DOCS.rglob("*.md"))
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-NOT_RUN = "<!-- not run: takes minutes -->"
+NOT_RUN = re.compile(r"<!-- not run: (takes minutes|needs a cluster) -->")
+TOML_FILE = re.compile(r"# (\w+\.toml)\n")
+ON_SPARK = "$ stablecast sweep"
 FILE = re.compile(r"<!-- file: (\S+) -->")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -135,8 +138,11 @@ def complaint_about_python(block: Block, folder: Path) -> str:
 
 
 def complaints_about(block: Block, folder: Path, run) -> list[str]:
-    if block.mark == NOT_RUN or block.file:
+    if NOT_RUN.fullmatch(block.mark) or block.file:
         return []
+    named = TOML_FILE.match(block.text)
+    if block.language == "toml" and named:
+        (folder / named[1]).write_text(block.text, encoding="utf-8")
     if block.language == "python":
         return [complaint_about_python(block, folder)]
     if block.language == "console":
@@ -148,9 +154,19 @@ def complaints_about(block: Block, folder: Path, run) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_the_examples_of_a_page_do_what_it_says(page, tmp_path):
+def runs_spark(page: Path) -> bool:
+    return any(ON_SPARK in block.text for block in blocks_of(page) if not NOT_RUN.fullmatch(block.mark))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.xdist_group("spark")] * runs_spark(page)) for page in PAGES],
+    ids=NAMES,
+)
+def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, request):
     blocks = blocks_of(page)
+    if runs_spark(page):
+        request.getfixturevalue("spark")
     files = {block.file: block.text for block in blocks if block.file}
     if files:
         make_copy(tmp_path, files)

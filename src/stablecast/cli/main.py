@@ -8,10 +8,11 @@ from typing import Any
 
 import typer
 
-from stablecast.cli.output import FOUND_FAILURE, WRONG_USAGE, complain
+from stablecast.cli.output import FOUND_FAILURE, INTERRUPTED, WRONG_USAGE, complain
 from stablecast.cli.protocols import protocols_command
 from stablecast.cli.reproduce import reproduce_command
 from stablecast.cli.simulate import simulate_command
+from stablecast.cli.sweep import sweep_command
 from stablecast.errors import InvalidInput, StablecastError
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command("simulate")(simulate_command)
 app.command("reproduce")(reproduce_command)
+app.command("sweep")(sweep_command)
 app.command("protocols")(protocols_command)
 
 
@@ -76,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
         return FOUND_FAILURE
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted")
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -6,7 +6,7 @@ import sys
 import time
 from types import TracebackType
 
-DONE, FOUND_FAILURE, WRONG_USAGE = 0, 1, 2
+DONE, FOUND_FAILURE, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 PLAIN_LINE_SECONDS = 5.0
 
 

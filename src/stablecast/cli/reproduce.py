@@ -1,94 +1,129 @@
-"""``stablecast reproduce``: a paper's evaluation, as tables with verdicts."""
+"""``stablecast reproduce``: the papers' evaluations on Spark, judged by code, as a report."""
 
 from __future__ import annotations
 
 import json
-import os
-import sys
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stablecast.cli.output import DONE, FOUND_FAILURE
-from stablecast.errors import InvalidInput, unknown_name
+from stablecast.cli.progress import SweepProgress
+from stablecast.cli.spark_options import Conf, Force, KeepOld, Master, RetryFailed
+from stablecast.cli.sweep import exit_code
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.table import Table
-
-PAPERS = ("hierarchical",)
+    from stablecast.pipeline.experiments.paper import Evaluation
+    from stablecast.pipeline.reproduce import Reproduction
 
 
 def reproduce_command(
     papers: Annotated[
         list[str] | None, typer.Argument(help="Short names; all by default.", show_default=False)
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the tables as JSON.", show_default=False)
-    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for runs, claims, figures and report.")] = Path(
+        "reproduced"
+    ),
     full: Annotated[
         bool, typer.Option("--full/--quick", help="The papers' own number of runs, or a few.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
+    master: Master = None,
+    conf: Conf = None,
+    force: Force = False,
+    retry_failed: RetryFailed = False,
+    keep_old: KeepOld = False,
+    show_tables: Annotated[bool, typer.Option("--tables", help="Also print every table of results.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print claims and tables as JSON.")] = False,
 ) -> int:
-    """Run a paper's evaluation and hold it against the paper: printed, derived, simulated.
+    """Run papers' evaluations on Spark, judge every claim, and write a report to DIR/index.html.
 
     Example: stablecast reproduce hierarchical --full --out results
     """
-    chosen = papers or list(PAPERS)
-    for paper in chosen:
-        if paper not in PAPERS:
-            raise unknown_name("paper", paper, PAPERS)
-    if out is not None:
-        _check_folder(out)
-    from stablecast.pipeline.experiments import hierarchical
-    from stablecast.report.text import render
-    from stablecast.simulate.warm import warm
+    from stablecast.pipeline.experiments.registry import paper, paper_names
+    from stablecast.pipeline.reproduce import reproduce
+    from stablecast.pipeline.session import check_master, parse_conf
+    from stablecast.pipeline.sweep import Again, Where
 
-    warm()
+    chosen = [paper(name) for name in dict.fromkeys(papers or paper_names())]
+    settings = parse_conf(conf or [])
+    if master is not None:
+        check_master(master)
+    watcher = SweepProgress()
+    done = reproduce(
+        chosen,
+        out,
+        full=full,
+        where=Where(master=master, conf=settings),
+        again=Again(force=force, failed=retry_failed, other_sources=not keep_old),
+        watcher=watcher,
+    )
+    if done.swept.interrupted:
+        return exit_code(done.swept)
+    watcher.say("drawing the figures and the report")
+    page = _write_report(done, out)
+    _tell(done.evaluations, page, as_json=as_json, show_tables=show_tables)
+    return exit_code(done.swept) or (FOUND_FAILURE if done.failed else DONE)
 
-    done: list[Table] = []
-    for table in hierarchical.tables(
-        full=full, report=lambda line: print(f"# {line}", file=sys.stderr, flush=True)
-    ):
-        done.append(table)
-        if not as_json:
-            print(render(table.title, table.columns, table.rows))
-            for claim, (holds, why) in table.verdicts.items():
-                print(f"  {claim}: {'holds' if holds else 'MISSED'}: {why}")
-            print(flush=True)
+
+def _write_report(done: Reproduction, out: Path) -> Path:
+    from stablecast import __version__
+    from stablecast.report.page import write_figures, write_page
+
+    write_figures(done.evaluations, out)
+    return write_page(done.evaluations, out, version=__version__, details=_details(done))
+
+
+def _details(done: Reproduction) -> dict[str, str]:
+    """Return where the numbers come from."""
+    import platform
+    from importlib import metadata
+
+    simulated_s = sum(run.row["point_wall_s"] or 0.0 for run in done.swept.runs)
+    sources = sorted({str(run.row["sources"]) for run in done.swept.runs})
+    return {
+        "Runs": f"{len(done.swept.runs):,}, of which {done.swept.computed:,} computed now",
+        "Time of all runs": f"{simulated_s:,.1f} s on one core",
+        "Spark": metadata.version("pyspark"),
+        "Python": platform.python_version(),
+        "Sources": ", ".join(sources),
+    }
+
+
+def _tell(evaluations: Sequence[Evaluation], page: Path, *, as_json: bool, show_tables: bool) -> None:
+    from stablecast.report.text import claims_table, render
+
     if as_json:
-        print(json.dumps([table.as_json() for table in done], indent=1))
-    else:
-        _summary(done)
-    if out is not None:
-        _write(out / "hierarchical.json", json.dumps([table.as_json() for table in done], indent=1))
-    return FOUND_FAILURE if any(table.failed for table in done) else DONE
-
-
-def _summary(done: list[Table]) -> None:
-    verdicts = {claim: holds for table in done for claim, (holds, _) in table.verdicts.items()}
-    missed = [claim for claim, holds in verdicts.items() if not holds]
+        told: list[dict[str, Any]] = [_as_json(evaluation) for evaluation in evaluations]
+        print(json.dumps({"papers": told, "report": str(page)}, indent=1, ensure_ascii=False))
+        return
+    for evaluation in evaluations:
+        if show_tables:
+            for table in evaluation.tables:
+                print(render(table.title, table.columns, table.rows), end="\n\n")
+        print(f"{evaluation.paper.name}: {evaluation.paper.title}")
+        print(claims_table(evaluation.verdicts), end="\n\n")
+    verdicts = [verdict for evaluation in evaluations for verdict in evaluation.verdicts]
+    missed = [verdict.claim.id for verdict in verdicts if not verdict.judgement.holds]
     print(
         f"{len(verdicts) - len(missed)} of {len(verdicts)} claims hold"
         + (f"; missed: {', '.join(missed)}" if missed else "")
     )
+    print(f"report: {page}")
 
 
-def _check_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise InvalidInput(f"cannot write to the folder '{out}': {error.strerror or error}") from None
-
-
-def _write(file: Path, text: str) -> None:
-    """Write beside, then rename: the file appears whole or not at all."""
-    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text + "\n")
-    Path(beside).chmod(0o644)
-    Path(beside).replace(file)
+def _as_json(evaluation: Evaluation) -> dict[str, Any]:
+    claims = [
+        {
+            "claim": verdict.claim.id,
+            "kind": verdict.claim.kind,
+            "paper_value": verdict.judgement.paper,
+            "measured_value": verdict.judgement.measured,
+            "holds": verdict.judgement.holds,
+            "why": verdict.judgement.why,
+        }
+        for verdict in evaluation.verdicts
+    ]
+    tables = [table.as_json() for table in evaluation.tables]
+    return {"paper": evaluation.paper.name, "full": evaluation.full, "claims": claims, "tables": tables}

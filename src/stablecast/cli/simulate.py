@@ -12,7 +12,7 @@ import typer
 from stablecast.cli.output import DONE, FOUND_FAILURE, SimulationProgress, complain
 
 if TYPE_CHECKING:
-    from stablecast.simulate import Costs, Result, Setup
+    from stablecast.simulate import Result, Setup
 
 NETWORK, COST, TRAFFIC, TRIGGER, OUTPUT = "Network", "Costs", "Data traffic", "Trigger", "Output"
 
@@ -79,62 +79,15 @@ def simulate_command(
 
     Example: stablecast simulate s_coordp --topology tree --degree 3 --height 5 --costs lan1997 --json
     """
-    # Long because it names every figure of the model once as an option and once as a field.
+    # Long because it names every figure of the model once; the names are those of the fields of Options.
+    given = locals()
     from stablecast.protocols import protocol as find_protocol
-    from stablecast.simulate import Setup, Traffic, Trigger
-    from stablecast.simulate import costs as make_costs
-    from stablecast.simulate import topology as make_topology
     from stablecast.simulate.compiled import is_compiled
+    from stablecast.simulate.options import Options
 
     if not is_compiled(find_protocol(protocol)):
         print(f"# compiling {protocol}'s loop, once: up to a minute", file=sys.stderr, flush=True)
-    changes = {
-        "bandwidth_bps": bandwidth_bps,
-        "propagation_us": propagation_us,
-        "router_us": router_us,
-        "router": router,
-        "processor": processor,
-        "send_us": send_us,
-        "send_us_per_byte": send_us_per_byte,
-        "receive_factor": receive_factor,
-        "header_bytes": header_bytes,
-        "entry_bytes": entry_bytes,
-        "queue_limit": queue_limit,
-        "link_loss": link_loss,
-    }
-    cost_model: Costs = make_costs(
-        costs, **{key: value for key, value in changes.items() if value is not None}
-    )
-    shape = {"degree": degree, "height": height, "fill": fill, "nodes": nodes, "members": members}
-    setup = Setup(
-        protocol=protocol,
-        topology=make_topology(topology, **shape, seed=seed),
-        costs=cost_model,
-        senders=senders,
-        seed=seed,
-        traffic=Traffic(
-            messages=messages,
-            rate_per_s=rate_per_s,
-            data_bytes=data_bytes,
-            buffer=buffer,
-            data_loss=data_loss,
-            nak_ms=nak_ms,
-            heartbeat_ms=heartbeat_ms,
-            sender_groups=sender_groups,
-            piggyback_ms=piggyback_ms,
-        ),
-        trigger=Trigger(
-            kind=trigger or ("periodic" if messages and executions is None else "immediate"),
-            executions=executions,
-            period_ms=period_ms,
-            threshold=threshold,
-            retry_ms=retry_ms,
-        ),
-        changed_only=changed_only,
-        tracked=tracked,
-        loss_until_ms=loss_until_ms,
-        until_ms=until_ms,
-    )
+    setup = Options(**{name: given[name] for name in given if name not in ("trace", "as_json")}).setup()
     result = _run(setup, trace, shown=not as_json)
     if as_json:
         print(json.dumps(result.as_json()))

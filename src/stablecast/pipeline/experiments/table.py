@@ -1,33 +1,22 @@
-"""A result table: what people read, and what is kept as JSON."""
+"""A table of results: what people read, and what is kept as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-Report = Callable[[str], None]
-"""Called with one line about what is being done."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows under headings, with the claims of the papers that they bear on and a verdict on each."""
+    """Rows under headings."""
 
     key: str
-    """A short name, for files."""
+    """A short name, for files and links."""
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
-    verdicts: dict[str, tuple[bool, str]] = field(default_factory=dict)
-    """For each claim's id: whether it holds, and a sentence why."""
-    exact: bool = False
-    """Whether a miss is a failure of the run, not only a remark."""
-
-    @property
-    def failed(self) -> bool:
-        """Whether an exact claim is missed."""
-        return self.exact and not all(holds for holds, _ in self.verdicts.values())
+    rows: tuple[tuple[Any, ...], ...]
+    note: str = ""
+    """A sentence under the table: how to read it, or what it was measured on."""
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -36,7 +25,5 @@ class Table:
             "title": self.title,
             "columns": list(self.columns),
             "rows": [list(row) for row in self.rows],
-            "verdicts": {
-                claim: {"holds": holds, "why": why} for claim, (holds, why) in self.verdicts.items()
-            },
+            "note": self.note,
         }

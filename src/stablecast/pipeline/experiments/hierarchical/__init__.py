@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from stablecast.pipeline.experiments.hierarchical.message_tables import (
-    complexity,
-    complexity_orders,
-    group_sizes,
-    hop_counts,
-)
-from stablecast.pipeline.experiments.hierarchical.round_trips import (
-    gain_sensitivity,
-    gains,
-    queues,
-    random_trees,
+from stablecast.pipeline.experiments.hierarchical import (
+    message_tables,
     round_trips,
+    time_to_stable,
+    trees,
+    triggers,
 )
-from stablecast.pipeline.experiments.hierarchical.time_to_stable import techniques, time_to_stable
-from stablecast.pipeline.experiments.hierarchical.triggers import trigger_model, trigger_on_network
-from stablecast.pipeline.experiments.table import Report, Table
+from stablecast.pipeline.experiments.paper import Paper
+from stablecast.pipeline.point import Point
 
 
-def tables(*, full: bool, report: Report) -> Iterator[Table]:
-    """Run the paper's evaluation and yield its tables one by one."""
-    report("Tables 1 to 4: messages, rounds and sizes")
-    yield complexity()
-    yield complexity_orders()
-    yield group_sizes()
-    yield hop_counts()
-    report("Figures 8 to 10: queues and round-trip times")
-    yield queues()
-    yield round_trips()
-    yield gains()
-    yield gain_sensitivity()
-    report(f"random trees, {10 if full else 3} for each size")
-    yield random_trees(trees=10 if full else 3)
-    report("section 6: trigger and time to stable")
-    yield trigger_on_network()
-    yield trigger_model()
-    yield time_to_stable()
-    yield techniques()
+def points(full: bool) -> list[Point]:
+    """Return every run of the evaluation."""
+    return [
+        point
+        for part in (trees, message_tables, round_trips, triggers, time_to_stable)
+        for point in part.points(full)
+    ]
+
+
+PAPER = Paper(
+    name="hierarchical",
+    title="Hierarchical Message Stability Tracking Protocols",
+    question="How can a large group learn which messages everyone has, without flooding the member that asks?"
+    " Three flat protocols are compared with two that follow a tree of the network.",
+    points=points,
+    tables=message_tables.TABLES + round_trips.TABLES + triggers.TABLES + time_to_stable.TABLES,
+    claims=message_tables.CLAIMS + round_trips.CLAIMS + triggers.CLAIMS + time_to_stable.CLAIMS,
+    figures=message_tables.FIGURES + round_trips.FIGURES,
+)

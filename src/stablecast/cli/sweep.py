@@ -1,0 +1,115 @@
+"""``stablecast sweep SPEC.toml``: a grid of simulations on Spark, one Parquet row a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stablecast.cli.output import DONE, FOUND_FAILURE, INTERRUPTED, complain
+from stablecast.cli.progress import SweepProgress
+from stablecast.cli.spark_options import Conf, Force, KeepOld, Master, RetryFailed
+from stablecast.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from stablecast.pipeline.spec import Spec
+    from stablecast.pipeline.sweep import Swept
+
+FAILURES_SHOWN = 5
+
+
+def sweep_command(
+    spec: Annotated[Path, typer.Argument(help="A TOML file with grids of options.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder for the results.", show_default=False)],
+    master: Master = None,
+    conf: Conf = None,
+    force: Force = False,
+    retry_failed: RetryFailed = False,
+    keep_old: KeepOld = False,
+    time_limit_s: Annotated[
+        float | None, typer.Option(help="For each point; wins over the file's.", show_default=False)
+    ] = None,
+    traces: Annotated[
+        bool, typer.Option("--traces", help="Also write the events of each point's data traffic.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the file and tell how many points it has.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Run every point of a specification on Spark into DIR/runs.parquet; what is there is not run again.
+
+    Example: stablecast sweep gain.toml --out results/gain --master local[2]
+    """
+    from stablecast.pipeline.session import check_master, parse_conf
+    from stablecast.pipeline.spec import read_spec
+    from stablecast.pipeline.sweep import Again, Where, sweep
+
+    asked = read_spec(spec)
+    settings = parse_conf(conf or [])
+    if time_limit_s is not None and not 0 < time_limit_s < float("inf"):
+        raise InvalidInput(f"--time-limit-s {time_limit_s} is not accepted (accepted: seconds above 0)")
+    if dry_run:
+        return _tell_plan(asked, as_json=as_json)
+    if master is not None:
+        check_master(master)
+    swept = sweep(
+        asked.points,
+        out,
+        where=Where(master=master, conf=settings),
+        again=Again(force=force, failed=retry_failed, other_sources=not keep_old),
+        time_limit_s=time_limit_s or asked.time_limit_s,
+        traces=traces or asked.traces,
+        watcher=SweepProgress(),
+    )
+    _tell(asked, swept, as_json=as_json)
+    return exit_code(swept)
+
+
+def exit_code(swept: Swept) -> int:
+    """Return a sweep's exit code, after a line about every kind of failure."""
+    failed = swept.runs.failed
+    for run in failed[:FAILURES_SHOWN]:
+        complain(f"{run.row['status']}: {run.row['error']}; replay: {run.row['replay']}")
+    if len(failed) > FAILURES_SHOWN:
+        complain(f"and {len(failed) - FAILURES_SHOWN:,} more, in {swept.file}")
+    if swept.interrupted:
+        complain(f"interrupted: {swept.missing:,} of {swept.points:,} points are left; run it again to go on")
+        return INTERRUPTED
+    return FOUND_FAILURE if failed else DONE
+
+
+def _tell_plan(spec: Spec, *, as_json: bool) -> int:
+    from stablecast.pipeline.cost import estimated_seconds
+
+    seconds = sum(map(estimated_seconds, spec.points))
+    if as_json:
+        print(json.dumps({"name": spec.name, "points": len(spec.points), "estimated_s": round(seconds, 1)}))
+    else:
+        print(f"{spec.name}: {len(spec.points):,} points, very roughly {seconds:,.0f} s on one core")
+    return DONE
+
+
+def _tell(spec: Spec, swept: Swept, *, as_json: bool) -> None:
+    unfinished = sum(run.ok and not run.row["completed"] for run in swept.runs)
+    told = {
+        "name": spec.name,
+        "points": swept.points,
+        "kept": swept.kept,
+        "computed": swept.computed,
+        "failed": len(swept.runs.failed),
+        "unfinished": unfinished,
+        "missing": swept.missing,
+        "file": str(swept.file),
+        "wall_s": round(swept.wall_s, 3),
+    }
+    if as_json:
+        print(json.dumps(told))
+        return
+    words = [f"{swept.computed:,} computed", f"{swept.kept:,} kept", f"{len(swept.runs.failed):,} failed"]
+    if unfinished:
+        words.append(f"{unfinished:,} ended before everything was stable")
+    print(f"{spec.name}: {swept.points:,} points: {', '.join(words)}, in {swept.wall_s:.1f} s")
+    print(swept.file)

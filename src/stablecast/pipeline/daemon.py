@@ -1,0 +1,49 @@
+"""The parent of Spark's Python workers: it loads the simulator once, and every worker is a fork of it.
+
+Spark starts this module by its name (``spark.python.daemon.module``) on each executor.  What is compiled
+already comes from the cache on disk; what is not, on a machine that has never run it, is compiled here once
+and not by every worker.  Standard output belongs to Spark, so nothing is printed there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import sys
+import traceback
+
+from pyspark.daemon import manager
+
+from stablecast.pipeline.session import PROTOCOLS_VARIABLE
+
+
+def preload(names: list[str]) -> None:
+    """Load protocols' loops and call each once; one process on a machine compiles what is missing."""
+    from stablecast._jit import CACHE_FOLDER
+    from stablecast.protocols import protocol
+    from stablecast.simulate import Setup, simulate, topology
+    from stablecast.simulate.compiled import is_compiled
+
+    tiny = topology("tree", degree=2, height=1)
+    with (CACHE_FOLDER / "compiling.lock").open("w") as lock:
+        for name in names:
+            if not is_compiled(protocol(name)):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            simulate(Setup(protocol=name, topology=tiny))
+
+
+def main() -> None:
+    """Load, freeze what was loaded so that workers share its memory, and serve Spark."""
+    try:
+        preload([name for name in os.environ.get(PROTOCOLS_VARIABLE, "").split(",") if name])
+    except Exception:
+        # A worker that needs what could not be loaded reports it with its point.
+        traceback.print_exc(file=sys.stderr)
+    gc.collect()
+    gc.freeze()
+    manager()
+
+
+if __name__ == "__main__":
+    main()

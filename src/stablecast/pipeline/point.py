@@ -1,0 +1,50 @@
+"""A point of a sweep: one run, told whole by its task's name and its options."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from stablecast.simulate.options import Options
+
+SIMULATE = "simulate"
+Value = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Point:
+    """What to run; equal points are the same run, wherever and whenever it happens."""
+
+    options: Mapping[str, Value] = field(hash=False)
+    """For ``simulate``, those fields of its :class:`Options` that differ from the defaults."""
+    task: str = SIMULATE
+    """``simulate``, or ``package.module:function`` for a task of its own."""
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of the task and the options."""
+        text = json.dumps([self.task, dict(self.options)], sort_keys=True)
+        return hashlib.blake2s(text.encode(), digest_size=12).hexdigest()
+
+    @property
+    def replay(self) -> str:
+        """The command that runs this point alone."""
+        if self.task == SIMULATE:
+            return Options(**self.options).command()  # type: ignore[arg-type]
+        words = ["python", "-m", "stablecast.pipeline.replay", self.task]
+        return shlex.join([*words, json.dumps(dict(self.options), sort_keys=True)])
+
+
+def simulation(options: Options | None = None, /, **fields: Any) -> Point:
+    """Return the point of one simulation, by its options or by their fields."""
+    return Point((options or Options(**fields)).given())
+
+
+def task_point(task: str, /, **options: Value) -> Point:
+    """Return a point of another task."""
+    return Point(options, task)

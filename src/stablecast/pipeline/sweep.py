@@ -1,0 +1,218 @@
+"""A sweep: points that are not in the folder yet are run on Spark, and all of them end up in one table."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from stablecast.pipeline.execute import Executor, Stop, execute
+from stablecast.pipeline.point import SIMULATE, Point
+from stablecast.pipeline.runs import Runs
+from stablecast.pipeline.schema import DONE, Row
+from stablecast.pipeline.session import is_local, spark_session
+from stablecast.pipeline.store import Store
+from stablecast.pipeline.tasks import Terms
+
+
+class Watcher(Protocol):
+    """Told how a sweep goes."""
+
+    def say(self, line: str) -> None:
+        """Tell about a step."""
+
+    def begin(self, total: int, kept: int) -> None:
+        """Learn how many points there are, and how many were there before."""
+
+    def update(self, done: int, failed: int, seconds_left: float) -> None:
+        """Learn how many points this sweep has finished, several times a second."""
+
+    def end(self) -> None:
+        """Put the display away."""
+
+
+class Silent:
+    """Watches without a word."""
+
+    def say(self, line: str) -> None:
+        """Nothing."""
+
+    def begin(self, total: int, kept: int) -> None:
+        """Nothing."""
+
+    def update(self, done: int, failed: int, seconds_left: float) -> None:
+        """Nothing."""
+
+    def end(self) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Where Spark runs."""
+
+    master: str | None = None
+    conf: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Again:
+    """Which points are computed although the folder has a row of them."""
+
+    force: bool = False
+    """All."""
+    failed: bool = False
+    """Those that failed or took too long."""
+    other_sources: bool = True
+    """Those that another state of the simulator's sources computed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """What a sweep came to."""
+
+    runs: Runs
+    file: Path
+    points: int
+    kept: int
+    """Points whose rows were in the folder before."""
+    computed: int
+    interrupted: bool
+    wall_s: float
+
+    @property
+    def missing(self) -> int:
+        """Points that an interruption left undone."""
+        return self.points - len(self.runs)
+
+
+def sweep(
+    points: Sequence[Point],
+    out: Path,
+    *,
+    where: Where | None = None,
+    again: Again | None = None,
+    time_limit_s: float | None = None,
+    traces: bool = False,
+    watcher: Watcher | None = None,
+) -> Swept:
+    """Run points on Spark into ``out/runs.parquet``; those that are there are not run again.
+
+    A point that raises or takes longer than ``time_limit_s`` is a row with its error.  An interruption
+    (Ctrl-C) keeps what is finished.
+    """
+    began = time.monotonic()
+    watching = watcher or Silent()
+    points = list({point.key: point for point in points}.values())
+    with Store(out) as store:
+        missing = _missing(store, points, again or Again(), watching)
+        kept, computed, interrupted = len(points) - len(missing), 0, False
+        watching.begin(len(points), kept)
+        try:
+            if missing:
+                terms = _terms(out, time_limit_s, traces)
+                computed, interrupted = _compute(missing, store, where or Where(), terms, watching)
+        finally:
+            watching.end()
+            file = store.merge(points)
+        return Swept(
+            runs=Runs(store.rows_of(points)),
+            file=file,
+            points=len(points),
+            kept=kept,
+            computed=computed,
+            interrupted=interrupted,
+            wall_s=time.monotonic() - began,
+        )
+
+
+def _terms(out: Path, time_limit_s: float | None, traces: bool) -> Terms:
+    folder = str((out / "traces").resolve()) if traces else None
+    return Terms(time_limit_s=time_limit_s, traces=folder, sources=_sources())
+
+
+def _missing(store: Store, points: list[Point], again: Again, watcher: Watcher) -> list[Point]:
+    """Return the points to compute; their old rows are forgotten."""
+    rows = {row["key"]: row for row in store.rows_of(points)}
+    stale = [point for point in points if point.key in rows and _is_stale(rows[point.key], again)]
+    if stale:
+        watcher.say(f"computing {len(stale)} points again that the folder has rows of")
+        store.forget(stale)
+    forgotten = {point.key for point in stale}
+    return [point for point in points if point.key not in rows or point.key in forgotten]
+
+
+@cache
+def _sources() -> str:
+    from stablecast._jit import sources_digest
+
+    return sources_digest()
+
+
+def _is_stale(row: Row, again: Again) -> bool:
+    if again.force or (again.failed and row["status"] != DONE):
+        return True
+    return again.other_sources and row["sources"] != _sources()
+
+
+def _compute(
+    points: list[Point], store: Store, where: Where, terms: Terms, watcher: Watcher
+) -> tuple[int, bool]:
+    """Run points on Spark and keep their rows; return how many were run, and whether it was interrupted."""
+    protocols = sorted({str(point.options["protocol"]) for point in points if point.task == SIMULATE})
+    if where.master is None or is_local(where.master):
+        _compile(protocols, watcher)
+    done = failed = 0
+    watcher.say(f"starting Spark on {where.master or 'every core of this machine'}")
+    with spark_session(master=where.master, conf=where.conf, protocols=protocols) as session:
+        watcher.say(f"{len(points):,} points to run on {session.sparkContext.defaultParallelism} cores")
+
+        def idle(executor: Executor) -> None:
+            watcher.update(done, failed, executor.seconds_left)
+
+        with stopped_by_interrupt(watcher.say) as stop:
+            for rows in execute(session, points, terms, stop=stop, idle=idle):
+                store.add(rows)
+                done += len(rows)
+                failed += sum(row["status"] != DONE for row in rows)
+            watcher.update(done, failed, 0.0)
+    return done, stop.asked and done < len(points)
+
+
+def _compile(protocols: list[str], watcher: Watcher) -> None:
+    """Compile loops that are not in the cache, before the workers would do so side by side."""
+    from stablecast.protocols import protocol
+    from stablecast.simulate import Setup, simulate, topology
+    from stablecast.simulate.compiled import is_compiled
+
+    missing = [name for name in protocols if not is_compiled(protocol(name))]
+    for number, name in enumerate(missing, 1):
+        watcher.say(f"compiling {name}'s loop, once ({number} of {len(missing)})")
+        simulate(Setup(protocol=name, topology=topology("tree", degree=2, height=1)))
+
+
+@contextmanager
+def stopped_by_interrupt(say: Callable[[str], None]) -> Iterator[Stop]:
+    """Turn the first Ctrl-C into a request to stop; the second one is an exception as ever."""
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before: Any = signal.getsignal(signal.SIGINT)
+
+    def interrupted(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+        stop.ask()
+        say("interrupted: waiting for the points that are running (again to give them up)")
+
+    signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

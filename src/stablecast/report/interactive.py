@@ -1,0 +1,169 @@
+"""Figures for the screen: what plotly.js draws, as plain values for JSON."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from stablecast.report.numbers import show_float, split_label
+from stablecast.report.palette import MOST_BAR_TICKS, Look, is_marked, looks
+
+if TYPE_CHECKING:
+    from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
+
+
+def plot(figure: Figure) -> dict[str, Any]:
+    """Return a figure's ``data`` and ``layout`` for ``Plotly.newPlot``.
+
+    Colours of text, grid and background are missing: the page adds them by its theme. So are the places of
+    the panels, which follow from the width of the window.
+    """
+    given = looks(figure)
+    traces: list[dict[str, Any]] = []
+    listed: set[str] = set()
+    for number, panel in enumerate(figure.panels, start=1):
+        # What accompanies a line is drawn before it, so as to lie under it.
+        for one in sorted(panel.series, key=lambda one: one.like is None):
+            trace = _trace(one, panel, given[one.name])
+            first = one.name not in listed
+            traces.append({**trace, **_axes_of(number), "showlegend": first})
+            listed.add(one.name)
+    return {"data": traces, "layout": _layout(figure)}
+
+
+def _axes_of(number: int) -> dict[str, str]:
+    suffix = "" if number == 1 else str(number)
+    return {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+
+
+def _trace(series: Series, panel: Panel, look: Look) -> dict[str, Any]:
+    kind = _bars(look) if series.style == "bars" else _scatter(series, look)
+    trace = {
+        "name": html.escape(series.name),
+        # One click on the legend reaches the series of this name in every panel.
+        "legendgroup": series.name,
+        "legendrank": 1001 if look.pale else 1000,
+        "x": _finite(series.x),
+        "y": _finite(series.y),
+        "opacity": look.opacity,
+        "hovertext": _hover(series, panel),
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        **kind,
+    }
+    if series.low and series.high:
+        trace["error_y"] = _error_bars(series, look)
+    return trace
+
+
+def _scatter(series: Series, look: Look) -> dict[str, Any]:
+    parts: dict[str, dict[str, Any]] = {}
+    if series.style != "points":
+        parts["line"] = {
+            "color": look.colour,
+            "dash": "dot" if look.pale else look.dash,
+            "width": 1.5 if look.pale else 2,
+            "shape": "hv" if series.style == "steps" else "linear",
+        }
+    if is_marked(series):
+        parts["marker"] = {"color": look.colour, "symbol": look.marker, "size": 5 if look.pale else 8}
+    mode = "+".join(f"{part}s" for part in parts)
+    return {"type": "scatter", "mode": mode, **parts}
+
+
+def _bars(look: Look) -> dict[str, Any]:
+    pattern = {"pattern": {"shape": look.hatch, "fillmode": "overlay", "size": 7}} if look.hatch else {}
+    return {"type": "bar", "marker": {"color": look.colour, **pattern}}
+
+
+def _error_bars(series: Series, look: Look) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": _finite([high - y for y, high in zip(series.y, series.high, strict=True)]),
+        "arrayminus": _finite([y - low for y, low in zip(series.y, series.low, strict=True)]),
+        "thickness": 1.3,
+        "width": 4,
+        # The page gives those of bars the colour of text, since their own would not show on the bar.
+        **({} if series.style == "bars" else {"color": look.colour}),
+    }
+
+
+def _hover(series: Series, panel: Panel) -> list[str]:
+    """Return the label of each point: its name, both numbers with units, the error bar and its own line."""
+    labels = []
+    for k, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
+        lines = [f"<b>{html.escape(series.name)}</b>", _quantity(panel.x, x), _quantity(panel.y, y)]
+        if series.low and series.high:
+            lines.append(f"from {show_float(series.low[k])} to {show_float(series.high[k])}")
+        if series.hover:
+            lines.append(html.escape(series.hover[k]))
+        labels.append("<br>".join(lines))
+    return labels
+
+
+def _quantity(axis: Axis, value: float) -> str:
+    quantity, unit = split_label(axis.label)
+    return html.escape(f"{quantity}: {show_float(value)} {unit}".rstrip())
+
+
+def _finite(values: Sequence[float]) -> list[float | None]:
+    # JSON has no word for infinity or for what is not a number; plotly leaves a gap at null.
+    return [value if math.isfinite(value) else None for value in values]
+
+
+def _layout(figure: Figure) -> dict[str, Any]:
+    layout: dict[str, Any] = {
+        "hovermode": "closest",
+        "dragmode": "zoom",
+        "legend": {
+            "orientation": "h",
+            "itemclick": "toggle",
+            "itemdoubleclick": "toggleothers",
+            "groupclick": "togglegroup",
+        },
+        "annotations": [_panel_title(number, p) for number, p in enumerate(figure.panels, start=1)],
+    }
+    if any(one.style == "bars" for panel in figure.panels for one in panel.series):
+        layout |= {"barmode": "group", "bargap": 0.2}
+    for number, panel in enumerate(figure.panels, start=1):
+        suffix = "" if number == 1 else str(number)
+        layout[f"xaxis{suffix}"] = {**_axis(panel.x), **_bar_ticks(panel), "anchor": f"y{suffix}"}
+        layout[f"yaxis{suffix}"] = {**_axis(panel.y), "anchor": f"x{suffix}"}
+    return layout
+
+
+def _panel_title(number: int, panel: Panel) -> dict[str, Any]:
+    axes = _axes_of(number)
+    return {
+        "text": f"<b>{html.escape(panel.title)}</b>",
+        "showarrow": False,
+        "xref": f"{axes['xaxis']} domain",
+        "yref": f"{axes['yaxis']} domain",
+        "x": 0.5,
+        "y": 1,
+        "yanchor": "bottom",
+        "yshift": 4,
+    }
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    return {
+        "title": {"text": html.escape(axis.label), "standoff": 8, "font": {"size": 13}},
+        "type": "log" if axis.log else "linear",
+        "automargin": True,
+        "zeroline": False,
+        "showline": True,
+        "ticks": "outside",
+        "ticklen": 4,
+        # Without a format a log axis labels its ticks between powers of ten 2 and 5 instead of 200 and 500.
+        "tickformat": ",.6~r",
+    }
+
+
+def _bar_ticks(panel: Panel) -> dict[str, Any]:
+    places = sorted({x for one in panel.series if one.style == "bars" for x in one.x})
+    if not 0 < len(places) <= MOST_BAR_TICKS:
+        return {}
+    return {"tickmode": "array", "tickvals": places, "ticktext": [show_float(x) for x in places]}

@@ -1,0 +1,91 @@
+"""Invented evaluations, small but with everything that a report can show."""
+
+from __future__ import annotations
+
+from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
+from stablecast.pipeline.experiments.paper import Claim, Evaluation, Judgement, Paper, Verdict
+from stablecast.pipeline.experiments.table import Table
+from stablecast.pipeline.runs import Runs
+
+MEMBERS = Axis("members n", log=True)
+TIME = Axis("round-trip time [ms]", log=True)
+
+
+def line(name: str, factor: float, **more) -> Series:
+    x = (10.0, 100.0, 1000.0)
+    return Series(name=name, x=x, y=tuple(factor * n**0.8 for n in x), **more)
+
+
+def two_panels() -> Figure:
+    """Lines on log axes, with pale points in the second panel."""
+    lines = (line("coordp", 1.0, hover=("tree 3/2", "tree 3/4", "tree 3/6")), line("s_coordp", 0.1))
+    points = line("coordp, random trees", 1.3, style="points", like="coordp")
+    return Figure(
+        key="figure9",
+        title="Round-trip times",
+        caption="Lines are trees & dots are random trees.",
+        panels=(
+            Panel(title="height 5", x=MEMBERS, y=TIME, series=lines),
+            Panel(title="height 7", x=MEMBERS, y=TIME, series=(*lines, points)),
+        ),
+    )
+
+
+def bars() -> Figure:
+    """Bars with error bars."""
+    degrees = Axis("degree")
+    series = tuple(
+        Series(
+            name=name,
+            x=(2.0, 3.0, 4.0),
+            y=tuple(base * k for k in (1.0, 2.0, 3.0)),
+            low=tuple(base * k * 0.9 for k in (1.0, 2.0, 3.0)),
+            high=tuple(base * k * 1.2 for k in (1.0, 2.0, 3.0)),
+            style="bars",
+        )
+        for name, base in (("train", 4.0), ("s_train", 3.0))
+    )
+    panel = Panel(title="queues", x=degrees, y=Axis("longest queue [messages]"), series=series)
+    return Figure(key="queues", title="Queues", caption="Means of ten runs.", panels=(panel,))
+
+
+def tables() -> list[Table]:
+    """A short table and one that is long enough to be folded."""
+    return [
+        Table(
+            key="sizes",
+            title="Sizes",
+            columns=("network", "members", "gain"),
+            rows=(("3/5", 364, 12.5), ("4/5 </script>", 1365, None)),
+            note="Trees by degree and height.",
+        ),
+        Table(key="hops", title="Hops", columns=("n", "hops"), rows=tuple((n, n * 1000) for n in range(20))),
+    ]
+
+
+def verdict(name: str, *, holds: bool = True, kind: str = "exact", why: str = "It is equal.") -> Verdict:
+    judgement = Judgement(paper="1,365", measured="1,365" if holds else "1,300", holds=holds, why=why)
+    claim = Claim(id=name, kind=kind, text=f"What {name} says, 2 < 3.", judge=lambda runs: judgement)
+    return Verdict(claim=claim, judgement=judgement)
+
+
+def evaluation(name: str = "hierarchical", *, full: bool = False, missed: bool = True) -> Evaluation:
+    """A paper with two figures, two tables and three claims, one of them missed unless told otherwise."""
+    verdicts = [verdict("H1"), verdict("H7", kind="trend"), verdict("H9", holds=not missed, kind="factor")]
+    paper = Paper(
+        name=name,
+        title=f"The {name} paper",
+        question="Do trees help?",
+        points=lambda full: [],
+        tables=lambda runs: tables(),
+        claims=tuple(one.claim for one in verdicts),
+        figures=lambda runs: [two_panels(), bars()],
+    )
+    return Evaluation(
+        paper=paper,
+        full=full,
+        runs=Runs([]),
+        tables=tables(),
+        verdicts=verdicts,
+        figures=[two_panels(), bars()],
+    )
