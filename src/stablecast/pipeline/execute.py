@@ -108,6 +108,12 @@ class Executor:
         return max(int(self._context.defaultParallelism), 1)
 
     @property
+    def has_executors(self) -> bool:
+        """Whether any machine has come up to run tasks; one machine alone is its own."""
+        jvm_context = self._context._jsc.sc()
+        return bool(jvm_context.isLocal()) or jvm_context.getExecutorMemoryStatus().size() > 1
+
+    @property
     def seconds_left(self) -> float:
         """Estimate of the time until the end."""
         return self._schedule.seconds_left / self.slots

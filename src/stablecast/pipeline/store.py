@@ -2,8 +2,8 @@
 
 ``runs.parquet`` holds the rows of the points last asked for, in their order; ``earlier.parquet`` rows that
 were computed for other points before.  While a sweep runs, finished rows go to ``journal/``, a small file
-every second or so; the next sweep finds them there when this one was killed.  Every file is written beside
-and renamed, so it is whole or not there.
+every second at first and every ten in a long sweep; the next sweep finds them there when this one was
+killed.  Every file is written beside and renamed, so it is whole or not there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from stablecast.pipeline.point import Point
 from stablecast.pipeline.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Row, table_of
 
 RUNS, EARLIER, JOURNAL, LOCK = "runs.parquet", "earlier.parquet", "journal", ".lock"
-FLUSH_S = 1.0
+FLUSH_S, FLUSH_S_MAX = 1.0, 10.0
 
 
 class CannotKeep(StablecastError):
@@ -96,10 +96,12 @@ class Store:
             self._rows.pop(point.key, None)
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Keep rows; they are on disk at the latest a second later, or at the next :meth:`save`."""
+        """Keep rows; they are on disk a second later, in a long sweep ten, or at the next :meth:`save`."""
         self._rows.update((row["key"], row) for row in rows)
         self._unsaved += rows
-        if time.monotonic() - self._saved_at > FLUSH_S:
+        # A file has a hundred columns to describe, so a long sweep should not write one every second.
+        patience = min(FLUSH_S * (1 + self._files / 20), FLUSH_S_MAX)
+        if time.monotonic() - self._saved_at > patience:
             self.save()
 
     def save(self) -> None:

@@ -20,6 +20,8 @@ from stablecast.pipeline.session import is_local, spark_session
 from stablecast.pipeline.store import Store
 from stablecast.pipeline.tasks import Terms
 
+NO_EXECUTOR_S = 15.0
+
 
 class Watcher(Protocol):
     """Told how a sweep goes."""
@@ -173,8 +175,11 @@ def _compute(
     with spark_session(master=where.master, conf=where.conf, protocols=protocols) as session:
         watcher.say(f"{len(points):,} points to run on {session.sparkContext.defaultParallelism} cores")
 
+        patience = _Patience(watcher)
+
         def idle(executor: Executor) -> None:
             watcher.update(done, failed, executor.seconds_left)
+            patience.look(executor)
 
         with stopped_by_interrupt(watcher.say) as stop:
             for rows in execute(session, points, terms, stop=stop, idle=idle):
@@ -183,6 +188,24 @@ def _compute(
                 failed += sum(row["status"] != DONE for row in rows)
             watcher.update(done, failed, 0.0)
     return done, stop.asked and done < len(points)
+
+
+class _Patience:
+    """Says, once, that nothing can run because the cluster has given no executor."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._until: float | None = time.monotonic() + NO_EXECUTOR_S
+
+    def look(self, executor: Executor) -> None:
+        if self._until is None or time.monotonic() < self._until:
+            return
+        self._until = None
+        if not executor.has_executors:
+            self._watcher.say(
+                f"no executor after {NO_EXECUTOR_S:.0f} s: has the cluster free cores and memory, and can it"
+                " reach this machine (--conf spark.driver.host=...)? Still waiting"
+            )
 
 
 def _compile(protocols: list[str], watcher: Watcher) -> None:
