@@ -43,9 +43,34 @@ def watch(protocol):
     return ""
 
 
+def watch_gossip(name):
+    params = {"step": 50_000_000_000}
+    if name == "gsgc-local":
+        params |= {"local_size": 3, "controllers": 2, "controller_step": 50_000_000_000}
+    else:
+        params["share"] = 1
+    for more in ({"trigger": Trigger(executions=3)}, {"traffic": Traffic(messages=6, data_loss=0.1)}):
+        for members in (4, 9):
+            setup = Setup(
+                protocol=name,
+                topology=topology("balanced", members=members),
+                params=params,
+                seed=members,
+                until_ms=20_000,
+                **more,
+            )
+            blocks = []
+            result = simulate(setup, trace=blocks.append, wire_log=True)
+            if not result.completed:
+                return "a round does not end, or data does not become stable"
+            if [tuple(row) for block in blocks for row in block.tolist()] != list(run_plain(setup).events):
+                return "the two drivers differ"
+    return ""
+
+
 if __name__ == "__main__":
     try:
-        noticed = watch(sys.argv[1])
+        noticed = (watch_gossip if sys.argv[1].startswith("gsgc") else watch)(sys.argv[1])
     except (SafetyViolation, IndexError) as error:
         noticed = f"{type(error).__name__}: {error}"
     print(noticed or "nothing noticed")

@@ -123,6 +123,30 @@ MUTATIONS = {
         "heap[up].at == at and heap[up].server < server",
         "heap[up].at == at and heap[up].server > server",
     ),
+    "gsgc enters a round without itself": (
+        "gsgc",
+        "protocols/gsgc.py",
+        "        _begin_round(me)\n    _take_in(me, message)\n",
+        "        copy_into(me.own, message.array)\n    _take_in(me, message)\n",
+    ),
+    "gsgc takes the last array for the minimum": (
+        "gsgc",
+        "protocols/gsgc.py",
+        "    take_minimum(me.own[:m], message.array)\n",
+        "    copy_into(me.own[:m], message.array)\n",
+    ),
+    "gsgc does not wait for everyone": (
+        "gsgc",
+        "protocols/gsgc.py",
+        "            if me.own[m + k] != (1 << min(BITS, n - k * BITS)) - 1:\n",
+        "            if me.own[m + k] < 1 << (min(BITS, n - k * BITS) - 1):\n",
+    ),
+    "gsgc-local's controllers do not wait for their groups": (
+        "gsgc-local",
+        "protocols/gsgc_local.py",
+        "    if not me.reg[DONE] and _knows_local_group(me):\n",
+        "    if not me.reg[DONE]:\n",
+    ),
 }
 
 
@@ -155,7 +179,9 @@ def test_a_broken_kernel_is_noticed(name, tmp_path):
     assert "Traceback" not in outcome.stderr, outcome.stderr
 
 
-@pytest.mark.parametrize("protocol", ["coordp", "fulldist", "train", "s_coordp", "s_train"])
+@pytest.mark.parametrize(
+    "protocol", ["coordp", "fulldist", "train", "s_coordp", "s_train", "gsgc", "gsgc-local"]
+)
 def test_the_unbroken_kernels_are_not_complained_about(protocol, tmp_path):
     copy_package(tmp_path)
     outcome = watched(tmp_path, protocol)

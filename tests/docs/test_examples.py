@@ -246,6 +246,8 @@ def test_the_table_of_mutations_lists_what_is_tried(monkeypatch):
     from test_mutations import MUTATIONS
 
     rows = re.findall(
-        r"^\| (.+?) \| `(\w+)` \| `(\S+)` \|", (DOCS / "testing.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| (.+?) \| `([\w-]+)` \| `(\S+)` \|",
+        (DOCS / "testing.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     assert rows == [(name, protocol, file) for name, (protocol, file, _, _) in MUTATIONS.items()]

@@ -57,7 +57,7 @@ def test_the_command_prints_the_claims_and_the_path_of_the_report(reproduced, ca
     assert main(["reproduce", "hierarchical", "--out", str(reproduced)]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[-2:] == ["10 of 10 claims hold", f"report: {reproduced / 'index.html'}"]
-    assert main(["reproduce", "--out", str(reproduced), "--json"]) == 0
+    assert main(["reproduce", "hierarchical", "--out", str(reproduced), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [claim["holds"] for claim in told["papers"][0]["claims"]] == [True] * 10
 

@@ -10,7 +10,7 @@ def test_every_file_of_the_folder_is_a_protocol_that_goes_by_its_name():
         found = protocol(name)
         assert found.name == name
         assert found.title == protocol_titles()[name]
-        assert found.module.endswith(f".{name}")
+        assert found.module.endswith(f".{name.replace('-', '_')}")
 
 
 def test_an_unknown_name_gets_the_nearest_one_suggested():

@@ -16,12 +16,15 @@ from stablecast.protocols.contract import (
     send_array,
     send_received,
 )
-from stablecast.protocols.contract.kernels import NEVER, set_timer
+from stablecast.protocols.contract.kernels import NEVER, no_init, set_timer
 
 START, ACK, INFO = 0, 1, 2
 EXECUTION, MISSING, FIRST_BIT = 0, 1, 2
 COORDINATOR = 0
 PATIENCE_PS = 20_000_000_000
+
+
+init = no_init
 
 
 @kernel

@@ -140,6 +140,7 @@ def meters_of_plain(setup: Setup, run: PlainRun) -> dict[str, Any]:
         "host_queue_max": run.host_queue_max,
         "dropped": run.dropped,
         "lost": run.lost,
+        "false_suspicions": run.false_suspicions,
         "riders": run.riders,
         "simulated_us": run.finished_at_ps / 1e6,
     }

@@ -43,8 +43,7 @@ def missing_until(received: IntArray, ahead: NDArray[np.bool_], highest: IntArra
     """Return the last number of the first missing range, which begins right behind the prefix."""
     size = ahead.shape[1]
     last = received[column] + 1
-    while (
-        last < highest[column] and last < received[column] + ASK_MAX and not ahead[column, (last + 1) % size]
-    ):
+    most = received[column] + min(ASK_MAX, size)
+    while last < highest[column] and last < most and not ahead[column, (last + 1) % size]:
         last += 1
     return int(last)

@@ -103,7 +103,7 @@ def _outcome(point: Point, terms: Terms) -> Outcome:
     if point.task != SIMULATE:
         return find_task(point.task)(**point.options)
     setup = Options(**point.options).setup()  # type: ignore[arg-type]
-    if terms.traces is not None and setup.traffic.messages > 0:
+    if terms.traces is not None and setup.traffic.messages > 0 and not setup.faulty:
         return Outcome(_simulate_with_trace(setup, Path(terms.traces) / f"{point.key}.parquet", point.key))
     return Outcome(simulate(setup))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,18 +20,24 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).parent
 
 
+@cache
+def protocol_titles() -> dict[str, str]:
+    """Return each protocol's one-line title, read from its source without importing it.
+
+    The first line of a protocol's file is its name, as the paper writes it, and its title.
+    """
+    titles = {}
+    for file in sorted(_FOLDER.glob("*.py")):
+        if not file.stem.startswith("_"):
+            text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+            name, _, title = text.splitlines()[0].partition(": ")
+            titles[name] = title.rstrip(".")
+    return titles
+
+
 def protocol_names() -> list[str]:
     """Return the names of all protocols: each file of this folder defines one."""
-    return sorted(file.stem for file in _FOLDER.glob("*.py") if not file.stem.startswith("_"))
-
-
-def protocol_titles() -> dict[str, str]:
-    """Return each protocol's one-line title, read from its source without importing it."""
-    titles = {}
-    for name in protocol_names():
-        text = ast.get_docstring(ast.parse((_FOLDER / f"{name}.py").read_text(encoding="utf-8"))) or ""
-        titles[name] = text.splitlines()[0].partition(": ")[2].rstrip(".")
-    return titles
+    return sorted(protocol_titles())
 
 
 def protocol(name: str) -> Protocol:
@@ -38,7 +45,7 @@ def protocol(name: str) -> Protocol:
     names = protocol_names()
     if name not in names:
         raise unknown_name("protocol", name, names)
-    found: Protocol = importlib.import_module(f"{__name__}.{name}").PROTOCOL
+    found: Protocol = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").PROTOCOL
     return found
 
 

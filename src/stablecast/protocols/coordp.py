@@ -27,6 +27,7 @@ from stablecast.protocols.contract.kernels import (
     declare_stable,
     finish,
     gather,
+    no_init,
     no_timer,
     send,
     send_array,
@@ -38,7 +39,7 @@ START, ACK, INFO = 0, 1, 2
 EXECUTION, GATHERED = 0, 1  # registers: the newest execution; arrays taken in, the own one included
 COORDINATOR = 0
 
-handle_timer = no_timer
+init, handle_timer = no_init, no_timer
 
 
 @kernel

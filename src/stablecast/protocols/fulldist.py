@@ -29,6 +29,7 @@ from stablecast.protocols.contract.kernels import (
     declare_stable,
     finish,
     gather,
+    no_init,
     no_timer,
     send_received,
 )
@@ -38,7 +39,7 @@ INFO = 0
 EXECUTION, COUNT = 0, 1  # registers: the newest execution; INFOs taken in, for even and for odd executions
 FIRST = 0
 
-handle_timer = no_timer
+init, handle_timer = no_init, no_timer
 
 
 @kernel

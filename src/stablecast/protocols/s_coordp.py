@@ -24,6 +24,7 @@ from stablecast.protocols.contract.kernels import (
     declare_stable,
     finish,
     gather,
+    no_init,
     no_timer,
     send,
     send_array,
@@ -35,7 +36,7 @@ START, ACK, INFO = 0, 1, 2
 EXECUTION, MISSING, GATHERED = 0, 1, 2  # registers: newest execution; what is still to come; arrays taken in
 PARENT, CHILDREN = 0, 1  # place: the parent, -1 at the root; the number of children
 
-handle_timer = no_timer
+init, handle_timer = no_init, no_timer
 
 
 @kernel

@@ -25,6 +25,7 @@ from stablecast.protocols.contract.kernels import (
     declare_stable,
     finish,
     gather,
+    no_init,
     no_timer,
     send,
     send_array,
@@ -35,7 +36,7 @@ START, ACK1, ACK2, INFO = 0, 1, 2, 3
 EXECUTION, MISSING, GATHERED = 0, 1, 2  # registers: newest execution; what is still to come; arrays taken in
 PARENT, PREVIOUS, NEXT, LAST_CHILD = 0, 1, 2, 3  # place: members, -1 where there is none
 
-handle_timer = no_timer
+init, handle_timer = no_init, no_timer
 
 
 @kernel

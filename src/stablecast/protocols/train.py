@@ -25,6 +25,7 @@ from stablecast.protocols.contract.kernels import (
     Outbox,
     declare_stable,
     finish,
+    no_init,
     no_timer,
     send_array,
     send_received,
@@ -36,7 +37,7 @@ EXECUTION = 0  # register: the newest execution
 NEXT = 0  # place: who follows in the ring
 FIRST = 0
 
-handle_timer = no_timer
+init, handle_timer = no_init, no_timer
 
 
 @kernel

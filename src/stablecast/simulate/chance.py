@@ -1,34 +1,11 @@
-"""Random draws that depend on a seed, a stream and a counter, and on nothing else.
-
-Two drivers that ask in a different order get the same answers, and a fault added to one link does not move
-the draws of another.
-"""
+"""The streams of random draws that the simulator itself uses."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from stablecast._jit import kernel
+from stablecast.protocols.contract.draws import uniform
 
 LINK_STREAM = 1 << 40
 MEMBER_STREAM = 2 << 40
+OMISSION_STREAM = 4 << 40
 
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_A = np.uint64(0xBF58476D1CE4E5B9)
-_B = np.uint64(0x94D049BB133111EB)
-
-
-@kernel
-def _mix(z: np.uint64) -> np.uint64:
-    z = (z ^ (z >> np.uint64(30))) * _A
-    z = (z ^ (z >> np.uint64(27))) * _B
-    return z ^ (z >> np.uint64(31))
-
-
-@kernel
-def uniform(seed: int, stream: int, counter: int) -> float:
-    """Return a number in [0, 1), the ``counter``-th of its stream (splitmix64's finaliser, thrice)."""
-    z = _mix(np.uint64(seed) + _GAMMA)
-    z = _mix(z ^ (np.uint64(stream) * _GAMMA))
-    z = _mix(z + np.uint64(counter) * _GAMMA)
-    return float(z >> np.uint64(11)) / 9007199254740992.0
+__all__ = ["LINK_STREAM", "MEMBER_STREAM", "OMISSION_STREAM", "uniform"]

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast._jit import kernel
-from stablecast.frontier import copy_into, exceeds, take_minimum
+from stablecast.frontier import copy_into, exceeds, raise_to, take_minimum
 from stablecast.simulate.state import (
+    FALSE_STRIKES,
     SETTLED,
     VIOLATION,
     VIOLATION_COLUMN,
@@ -23,6 +24,7 @@ from stablecast.simulate.traffic import release
 
 IntArray = NDArray[np.integer[Any]]
 
+HIGHEST = np.iinfo(np.int32).max
 EARLY, BACKWARDS, UNDECLARED = 1, 2, 3
 VIOLATIONS = {
     EARLY: "called stable while a member lacks it",
@@ -33,10 +35,25 @@ VIOLATIONS = {
 
 @kernel
 def bring_truth_up_to_date(sim: Sim) -> None:
-    """Compute again, for each column, what every member has received."""
-    copy_into(sim.truth, sim.received[0])
-    for i in range(1, sim.received.shape[0]):
-        take_minimum(sim.truth, sim.received[i])
+    """Compute again, for each column, what every member has received that nobody has struck off."""
+    if not sim.faulty:
+        copy_into(sim.truth, sim.received[0])
+        for i in range(1, sim.received.shape[0]):
+            take_minimum(sim.truth, sim.received[i])
+        return
+    for c in range(sim.truth.size):
+        sim.truth[c] = HIGHEST
+    for i in range(sim.received.shape[0]):
+        if is_required(sim, i):
+            for c in range(sim.truth.size):
+                sim.truth[c] = min(sim.truth[c], max(sim.received[i, c], sim.base[i, c]))
+
+
+@kernel
+def is_required(sim: Sim, member: int) -> bool:
+    """Tell whether nothing may become stable without this member."""
+    record = sim.members[member]
+    return bool(record.alive and record.admitted > record.struck)
 
 
 @kernel
@@ -58,13 +75,32 @@ def check_declaration(sim: Sim, member: int, now: int) -> None:
     stable, declared = sim.stable[member], sim.declared[member]
     if exceeds(declared, stable):
         report(sim, BACKWARDS, member, declared, stable)
-    if exceeds(stable, sim.truth):
+    # Once a live member was struck off, stability is a matter of whom one counts in.
+    if sim.counts[FALSE_STRIKES] == 0 and exceeds(stable, sim.truth):
         bring_truth_up_to_date(sim)
         if exceeds(stable, sim.truth):
             report(sim, EARLY, member, stable, sim.truth)
+    if sim.book >= 0:
+        check_by_book(sim, member)
     if sim.messages_each > 0:
         note_releases(sim, member, now)
     copy_into(declared, stable)
+
+
+@kernel
+def check_by_book(sim: Sim, member: int) -> None:
+    """What no member has found before must be at everyone whom this one counts in."""
+    stable = sim.stable[member]
+    if not exceeds(stable, sim.constructed):
+        return
+    for j in range(sim.member_count):
+        status = sim.own[member, sim.book + j]
+        same = sim.own[j, sim.book + j] == status
+        if status % 2 == 1 and same and sim.members[j].alive:
+            for c in range(stable.size):
+                if stable[c] > sim.constructed[c] and stable[c] > sim.received[j, c]:
+                    report(sim, EARLY, member, stable, sim.received[j])
+    raise_to(sim.constructed, stable)
 
 
 @kernel

@@ -25,7 +25,7 @@ def specialised_source(protocol: Protocol) -> str:
     marked = [number for number, line in enumerate(lines) if line.endswith(MARK)]
     if len(marked) != 1:
         raise RuntimeError(f"{TEMPLATE.name} must mark exactly one import with '{MARK.strip()}'")
-    lines[marked[0]] = f"from {protocol.module} import handle_timer, receive, start{MARK}"
+    lines[marked[0]] = f"from {protocol.module} import handle_timer, init, receive, start{MARK}"
     return "\n".join(lines) + "\n"
 
 
@@ -40,7 +40,7 @@ def _file_of(protocol: Protocol) -> Path:
     if not protocol.module.startswith("stablecast."):
         source = inspect.getsource(sys.modules[protocol.module])
         suffix = "_" + hashlib.blake2s(source.encode(), digest_size=8).hexdigest()
-    return CACHE_FOLDER / f"stablecast_loop_{protocol.name}{suffix}.py"
+    return CACHE_FOLDER / f"stablecast_loop_{protocol.name.replace('-', '_')}{suffix}.py"
 
 
 @cache

@@ -12,6 +12,8 @@ from stablecast.frontier import copy_into
 from stablecast.protocols.contract.kernels import (
     ARRAY,
     AS_IT_IS,
+    CHANGE_STATUS,
+    CHANGES,
     FINISHED,
     GROUP,
     LEARNED,
@@ -22,28 +24,37 @@ from stablecast.protocols.contract.kernels import (
     TIMER,
     Message,
 )
-from stablecast.simulate.checks import check_declaration
+from stablecast.simulate.chance import OMISSION_STREAM, uniform
+from stablecast.simulate.checks import bring_truth_up_to_date, check_declaration, is_required
 from stablecast.simulate.queues import NEVER, ROW_ITSELF, heap_push, new_message, take_slot
 from stablecast.simulate.state import (
+    FALSE_STRIKES,
     FINISHED_AT,
     GAP_MAX,
     IMMEDIATE,
+    LOST_COUNT,
     NEXT_START,
     PERIODIC,
     PLANNED,
+    RETURNING,
     RIDERS_MAX,
+    ROUND_ENDED,
     ROUNDS,
     RUNNING,
     SETTLED,
     STARTED,
     STARTED_AT,
+    STOP,
+    STRUCK_FAULTS,
     TRIP_MAX,
 )
 from stablecast.simulate.struct import Sim
-from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, next_deadline, note
+from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, hold, next_deadline, note
 from stablecast.simulate.wires import post
 
 IntArray = NDArray[np.integer[Any]]
+NOWHERE = -2
+"""Destination of a message that is dropped at its sender."""
 
 
 @kernel
@@ -89,6 +100,8 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     arrays = 0
     for k in range(marks[SENDS]):
         arrays = send_one(sim, member, k, arrays, depth, now)
+    if marks[CHANGES] > 0:
+        note_changes(sim, member, now)
     if marks[LEARNED] > 0:
         note_learned(sim, member, marks[LEARNED], now)
     if marks[ROSE]:
@@ -96,7 +109,9 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     if marks[FINISHED] > sim.members[member].finished:
         sim.members[member].finished = marks[FINISHED]
         sim.counts[FINISHED_AT] = now
-        if member == 0:
+        if sim.autonomous:
+            see_whether_over(sim)
+        elif member == 0:
             sim.counts[PLANNED] += 1
             if marks[FINISHED] == sim.counts[STARTED]:
                 sim.counts[RUNNING] = 0
@@ -111,14 +126,143 @@ def note_learned(sim: Sim, member: int, execution: int, now: int) -> None:
     record.learned = execution
     record.learned_at = now
     record.rtt = now - (record.begun_at if execution == record.begun else record.before_at)
+    if sim.autonomous:
+        note_learned_by_timers(sim, execution, now)
     place = execution % sim.started_at.size
     since_start = now - sim.started_at[place]
     if sim.first_learned[place] < 0:
         sim.first_learned[place] = since_start
+    if sim.autonomous:
+        record.rtt = since_start
     sim.last_learned[place] = since_start
     if member == 0:
         sim.root_rtt[place] = record.rtt
         sim.counts[TRIP_MAX] = max(sim.counts[TRIP_MAX], since_start)
+
+
+@kernel
+def note_learned_by_timers(sim: Sim, execution: int, now: int) -> None:
+    """The first member that knows a round's result begins the next round, and may end the run."""
+    if execution <= sim.counts[PLANNED]:
+        return
+    place = execution % sim.started_at.size
+    sim.first_learned[place] = now - sim.started_at[place]
+    sim.counts[TRIP_MAX] = max(sim.counts[TRIP_MAX], sim.first_learned[place])
+    sim.counts[PLANNED] = execution
+    sim.counts[ROUND_ENDED] = 1
+    while sim.counts[STARTED] <= execution:
+        note_start(sim, now)
+    if sim.stop_at_first and execution == sim.executions:
+        sim.counts[STOP] = 1
+
+
+@kernel
+def note_changes(sim: Sim, member: int, now: int) -> None:
+    """Keep the book of who is in; a member that strikes itself off has left, or wants to come back."""
+    for k in range(sim.out_marks[CHANGES]):
+        change = sim.out_changes[k]
+        status = (abs(change) - 1) // CHANGE_STATUS
+        j = (abs(change) - 1) % CHANGE_STATUS
+        record = sim.members[j]
+        if change < 0:
+            record.struck = max(record.struck, status)
+            if record.left:
+                if record.struck_first < 0:
+                    record.struck_first = now
+                record.struck_last = now
+            elif j != member:
+                sim.counts[FALSE_STRIKES] += 1
+            if j == member and record.left:
+                record.alive = 0
+            elif j == member:
+                sim.counts[RETURNING] = j + 1
+        elif status > record.admitted:
+            if not is_required(sim, j):
+                set_base(sim, j)
+            record.admitted = status
+            bring_truth_up_to_date(sim)
+
+
+@kernel
+def set_base(sim: Sim, member: int) -> None:
+    """Note what had been sent when a member was admitted."""
+    if not sim.faulty:
+        return
+    for c in range(sim.base.shape[1]):
+        if sim.messages_each > 0:
+            sim.base[member, c] = sim.columns[c].sent
+        else:
+            for i in range(sim.member_count):
+                sim.base[member, c] = max(sim.base[member, c], sim.received[i, c])
+
+
+@kernel
+def catch_up(sim: Sim, member: int, now: int) -> None:
+    """A late-join handler gives a member what the group has, and what it knows to be stable."""
+    for c in range(sim.received.shape[1]):
+        for i in range(sim.member_count):
+            if sim.members[i].alive:
+                sim.received[member, c] = max(sim.received[member, c], sim.received[i, c])
+        # That its own messages are stable, and how long that took, a sender learns from the protocol alone.
+        own = sim.messages_each > 0 and sim.columns[c].leader == member
+        for i in range(sim.member_count):
+            if sim.members[i].alive and i != member and not own:
+                stable = min(sim.stable[i, c], sim.received[member, c])
+                sim.stable[member, c] = max(sim.stable[member, c], stable)
+        sim.declared[member, c] = sim.stable[member, c]
+        if sim.messages_each > 0:
+            sim.highest[member, c] = max(sim.highest[member, c], sim.received[member, c])
+            for k in range(sim.ahead.shape[2]):
+                sim.ahead[member, c, k] = False
+    if sim.messages_each > 0:
+        if sim.members[member].send_at < now:
+            sim.members[member].send_at = now
+        held = 0
+        for c in range(sim.received.shape[1]):
+            held += sim.received[member, c] - sim.stable[member, c]
+        hold(sim, member, held - sim.members[member].held, now)
+
+
+@kernel
+def is_cut_off(sim: Sim, member: int, source: int) -> bool:
+    """Tell whether a member does not get a message: it is not there, or on another side of a partition."""
+    if not sim.members[member].alive:
+        return True
+    return bool(sim.members[member].side != sim.members[source].side)
+
+
+@kernel
+def omit(sim: Sim, member: int, now: int) -> None:
+    """Drop, of all that the group sends in a step, as many messages as are to be dropped at senders."""
+    step = now // sim.step_ps
+    for d in range(sim.omissions):
+        draw = uniform(sim.seed, OMISSION_STREAM, step * sim.omissions + d)
+        victim = int(draw * sim.member_count * sim.omit_among)
+        k = victim % sim.omit_among
+        if victim // sim.omit_among == member and k < sim.out_marks[SENDS]:
+            sim.out_dest[k] = NOWHERE
+
+
+@kernel
+def see_whether_over(sim: Sim) -> None:
+    """End a run of a protocol without a starter when every member is through and no fault is to come."""
+    if not sim.autonomous or sim.counts[STRUCK_FAULTS] < sim.fault_count:
+        return
+    for i in range(sim.member_count):
+        if sim.members[i].alive and not is_through(sim, i):
+            return
+    sim.counts[STOP] = 1
+
+
+@kernel
+def is_through(sim: Sim, member: int) -> bool:
+    """Tell whether a member has all that the run is for: the executions, or everything sent and stable."""
+    if sim.executions > 0:
+        return bool(sim.members[member].finished >= sim.executions)
+    for c in range(sim.columns.size):
+        if sim.members[sim.columns[c].leader].alive and sim.stable[member, c] < sim.columns[c].target:
+            return False
+    return True
 
 
 @kernel
@@ -159,7 +303,10 @@ def array_bytes(sim: Sim, member: int, message: int) -> int:
 @kernel
 def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -> int:
     """Turn one send of the outbox into a message on its way; return how many arrays were taken so far."""
-    size = sim.header_bytes
+    if sim.out_dest[k] == NOWHERE:
+        sim.counts[LOST_COUNT] += 1
+        return int(arrays + (sim.out_carries[k] == ARRAY))
+    size = sim.header_bytes + sim.kind_bytes[sim.out_kind[k]]
     message = new_message(sim, sim.out_kind[k], member, sim.out_dest[k], size)
     record = sim.messages[message]
     record.execution = sim.out_execution[k]
@@ -186,6 +333,8 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
 def start_is_due(sim: Sim, now: int) -> bool:
     """Tell whether member 0 should begin an execution now."""
     counts = sim.counts
+    if sim.autonomous:
+        return False
     if sim.executions > 0:
         if counts[PLANNED] >= sim.executions:
             return False
@@ -213,6 +362,8 @@ def pressure(sim: Sim) -> int:
 def next_start(sim: Sim) -> int:
     """Return when member 0's trigger next has something to decide by time alone."""
     counts = sim.counts
+    if sim.autonomous:
+        return NEVER
     if sim.executions > 0:
         if counts[PLANNED] >= sim.executions:
             return NEVER

@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from stablecast._jit import inlined, kernel
 from stablecast.protocols.contract.kernels import Member, Outbox, clear
-from stablecast.protocols.coordp import handle_timer, receive, start  # the protocol
+from stablecast.protocols.coordp import handle_timer, init, receive, start  # the protocol
 from stablecast.simulate.drive import (
     after_kernel,
+    catch_up,
+    is_cut_off,
     joins_at_start,
     message_view,
     note_handling,
     note_start,
+    omit,
+    see_whether_over,
     set_timer,
     start_is_due,
 )
+from stablecast.simulate.faults import JOIN, LEAVE, MOVE, WAITING
 from stablecast.simulate.queues import (
     FREE_MESSAGES,
     FREE_PACKETS,
@@ -34,15 +39,28 @@ from stablecast.simulate.queues import (
     TOP,
     free_packet,
     heap_pop,
+    heap_push,
     new_packet,
     take_first,
 )
-from stablecast.simulate.state import DATA, EVENTS, PRESSURE, TRACED, VIOLATION
+from stablecast.simulate.state import (
+    DATA,
+    EVENTS,
+    LET_IN,
+    PRESSURE,
+    RETURNING,
+    ROUND_ENDED,
+    STOP,
+    STRUCK_FAULTS,
+    TRACED,
+    VIOLATION,
+    WATCHED,
+)
 from stablecast.simulate.struct import Sim
 from stablecast.simulate.traffic import handle_data, handle_deadlines
 from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route
 
-DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP = 0, 1, 2, 3, 4, 5
+DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP, ROUND_OVER = range(7)
 """Why the loop returned."""
 
 
@@ -50,7 +68,18 @@ DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP = 0, 1, 2, 3, 4, 5
 def member_view(sim: Sim, i: int) -> Member:
     """Return the member as its kernels see it."""
     place = sim.place_flat[sim.place_start[i] : sim.place_start[i + 1]]
-    return Member(i, sim.member_count, sim.received[i], sim.gathered[i], sim.stable[i], sim.reg[i], place)
+    return Member(
+        i,
+        sim.member_count,
+        sim.received[i],
+        sim.gathered[i],
+        sim.stable[i],
+        sim.reg[i],
+        place,
+        sim.own[i],
+        sim.params[0],
+        sim.seed,
+    )
 
 
 @inlined
@@ -63,6 +92,7 @@ def outbox(sim: Sim) -> Outbox:
         sim.out_execution,
         sim.out_carries,
         sim.out_slot,
+        sim.out_changes,
         sim.arrays,
     )
 
@@ -89,14 +119,85 @@ def handle_protocol(sim: Sim, i: int, message: int, now: int) -> None:
     clear(sim.out_marks)
     receive(member_view(sim, i), message_view(sim, message), now, outbox(sim))
     after_kernel(sim, i, sim.messages[message].depth, now)
+    if sim.faulty:
+        come_back(sim, now)
     if i == 0:
         begin(sim, now)
+
+
+@kernel
+def come_in(sim: Sim, i: int, now: int) -> None:
+    """Let a member begin to take part."""
+    clear(sim.out_marks)
+    init(member_view(sim, i), now, outbox(sim))
+    after_kernel(sim, i, 0, now)
+
+
+@kernel
+def come_back(sim: Sim, now: int) -> None:
+    """A member that has just found itself struck off catches up and comes in anew."""
+    i = sim.counts[RETURNING] - 1
+    if i >= 0:
+        sim.counts[RETURNING] = 0
+        catch_up(sim, i, now)
+        come_in(sim, i, now)
+
+
+@kernel
+def let_in(sim: Sim, number: int, now: int) -> None:
+    """Let a member join, or wait for the next round where admission is limited."""
+    i = sim.faults[number].member
+    sim.faults[number].side = 0
+    if 0 < sim.admit_per_round <= sim.counts[LET_IN]:
+        sim.faults[number].side = WAITING
+        sim.counts[STRUCK_FAULTS] -= 1
+        return
+    sim.counts[LET_IN] += 1
+    sim.members[i].alive = 1
+    catch_up(sim, i, now)
+    come_in(sim, i, now)
+    set_timer(sim, i)
+
+
+@kernel
+def open_gate(sim: Sim, now: int) -> None:
+    """A round is over: those who wait to join may, as many as in any round."""
+    sim.counts[LET_IN] = 0
+    for number in range(sim.fault_count):
+        if sim.faults[number].what == JOIN and sim.faults[number].side == WAITING:
+            sim.counts[STRUCK_FAULTS] += 1
+            let_in(sim, number, now)
+
+
+@kernel
+def strike(sim: Sim, number: int, now: int) -> None:
+    """A fault happens."""
+    sim.ctl[NOW] = now
+    sim.counts[STRUCK_FAULTS] += 1
+    i = sim.faults[number].member
+    if sim.faults[number].what == JOIN:
+        let_in(sim, number, now)
+    elif sim.faults[number].what == MOVE:
+        sim.members[i].side = sim.faults[number].side
+    elif sim.members[i].alive:
+        sim.members[i].left = 1
+        sim.members[i].left_at = now
+        if sim.faults[number].what == LEAVE and sim.leaving >= 0:
+            sim.reg[i, sim.leaving] = 1
+            sim.members[i].protocol_at = now
+            set_timer(sim, i)
+        else:
+            sim.members[i].alive = 0
+    see_whether_over(sim)
 
 
 @kernel
 def handle(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
     """Let a member receive a packet, with what rides inside it."""
     message = sim.packets[packet].message
+    if sim.faulty and is_cut_off(sim, i, sim.messages[message].source):
+        free_packet(sim, packet)
+        return
     if sim.messages[message].kind < DATA:
         handle_protocol(sim, i, message, now)
     elif handle_data(sim, i, message, now):
@@ -146,7 +247,10 @@ def finish_job(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
     if job == RECEIVE:
         handle(sim, i, packet, now, timed)
     elif job == SEND:
-        launch(sim, i, packet, now)
+        if sim.faulty and not sim.members[i].alive:
+            free_packet(sim, packet)
+        else:
+            launch(sim, i, packet, now)
     else:
         forward(sim, sim.member_node[i], packet, now)
 
@@ -163,12 +267,16 @@ def ring(sim: Sim, i: int, now: int) -> None:
     if sim.members[i].timer_at != now:
         return
     sim.ctl[NOW] = now
+    if not sim.members[i].alive:
+        return
     sim.members[i].timer_at = -1
     handle_deadlines(sim, i, now)
     if sim.members[i].protocol_at <= now:
         sim.members[i].protocol_at = NEVER
         clear(sim.out_marks)
         handle_timer(member_view(sim, i), now, outbox(sim))
+        if sim.omissions > 0:
+            omit(sim, i, now)
         after_kernel(sim, i, 0, now)
     if i == 0:
         begin(sim, now)
@@ -187,6 +295,7 @@ def run(
     routers = sim.link_count
     hosts = routers + sim.node_count
     timers = hosts + sim.member_count
+    strikes = timers + sim.member_count
     timed = uses_timers(sim)
     stop_at = counts[EVENTS] + events_max
     while sim.ctl[HEAP] > 0:
@@ -205,7 +314,10 @@ def run(
         server = sim.heap[TOP].server
         if server >= timers:
             heap_pop(sim)
-            ring(sim, server - timers, now)
+            if server >= strikes:
+                strike(sim, server - strikes, now)
+            else:
+                ring(sim, server - timers, now)
         else:
             sim.ctl[NOW] = now
             packet = take_first(sim, server)
@@ -219,12 +331,28 @@ def run(
                     finish_job(sim, server - hosts, packet, now, timed)
         if counts[VIOLATION] != 0:
             return UNSAFE
+        if counts[STOP] != 0:
+            return DONE
+        if counts[ROUND_ENDED] != 0:
+            counts[ROUND_ENDED] = 0
+            if sim.admit_per_round > 0:
+                open_gate(sim, now)
+            if counts[WATCHED]:
+                return ROUND_OVER
     return DONE
 
 
 @kernel
 def open_run(sim: Sim) -> None:
-    """Set every timer, and start the first execution if it is due at once."""
+    """Set every timer and fault, let members come in, and start the first execution if it is due at once."""
+    for number in range(sim.fault_count):
+        server = sim.link_count + sim.node_count + 2 * sim.member_count + number
+        heap_push(sim, sim.faults[number].at, server)
+    if sim.autonomous:
+        note_start(sim, 0)
+        for i in range(sim.member_count):
+            if sim.members[i].alive:
+                come_in(sim, i, 0)
     if uses_timers(sim):
         for i in range(sim.member_count):
             set_timer(sim, i)

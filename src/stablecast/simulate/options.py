@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from stablecast.errors import InvalidInput, unknown_name
+from stablecast.protocols import protocol as find_protocol
 from stablecast.simulate.costs import costs as make_costs
 from stablecast.simulate.setup import Setup, Traffic, Trigger
 from stablecast.simulate.topologies.registry import topology as make_topology
 
+PS_PER_S = 10**12
 COSTS = (
     "bandwidth_bps",
     "propagation_us",
@@ -28,7 +32,19 @@ COSTS = (
 SHAPE = ("degree", "height", "fill", "nodes", "members")
 TRAFFIC = tuple(field.name for field in dataclasses.fields(Traffic))
 TRIGGER = ("executions", "period_ms", "threshold", "retry_ms")
-RUN = ("senders", "seed", "changed_only", "tracked", "loss_until_ms", "until_ms")
+RUN = (
+    "senders",
+    "seed",
+    "changed_only",
+    "tracked",
+    "loss_until_ms",
+    "until_ms",
+    "omissions",
+    "stop_at_first",
+    "admit_per_round",
+    "faults",
+)
+SHARES = {"piggyback": 1, "multicast": 2, "both": 3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +91,18 @@ class Options:
     period_ms: float = 100.0
     threshold: int = 32
     retry_ms: float = 0.0
+    subgroup: int | None = None
+    step_s: float | None = None
+    share: str | None = None
+    threshold_steps: int | None = None
+    local_size: int | None = None
+    controllers: int | None = None
+    controller_step_s: float | None = None
+    nearby: bool = False
+    omissions: int = 0
+    stop_at_first: bool = False
+    admit_per_round: int = 0
+    faults: str = ""
 
     def given(self) -> dict[str, Any]:
         """Return what differs from the defaults, the protocol first."""
@@ -96,15 +124,33 @@ class Options:
     def setup(self) -> Setup:
         """Build the set-up; what does not fit together is refused there."""
         changes = {name: value for name, value in self._values(COSTS).items() if value is not None}
-        implied = "periodic" if self.messages and self.executions is None else "immediate"
+        by_timers = find_protocol(self.protocol).autonomous
+        implied = "periodic" if self.messages and self.executions is None and not by_timers else "immediate"
         return Setup(
             protocol=self.protocol,
             topology=make_topology(self.topology, **self._values(SHAPE), seed=self.seed),
             costs=make_costs(self.costs, **changes),
             traffic=Traffic(**self._values(TRAFFIC)),
             trigger=Trigger(kind=self.trigger or implied, **self._values(TRIGGER)),
+            params=self._params(),
             **self._values(RUN),
         )
+
+    def _params(self) -> dict[str, int]:
+        """Return the protocol's own parameters in its units."""
+        params = {"subgroup": self.subgroup, "threshold": self.threshold_steps}
+        params |= {"nearby": 1} if self.nearby else {}
+        params |= {"local_size": self.local_size, "controllers": self.controllers}
+        for name, seconds in (("step", self.step_s), ("controller_step", self.controller_step_s)):
+            if seconds is not None:
+                if not (math.isfinite(seconds) and seconds > 0):
+                    raise InvalidInput(f"{name}_s {seconds} is not accepted (accepted: seconds above 0)")
+                params[name] = round(seconds * PS_PER_S)
+        if self.share is not None:
+            if self.share not in SHARES:
+                raise unknown_name("share", self.share, SHARES)
+            params["share"] = SHARES[self.share]
+        return {name: value for name, value in params.items() if value is not None}
 
     def _values(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}

@@ -13,6 +13,8 @@ simulator, so that both giving the same trace, event for event, says something a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,8 @@ from numpy.typing import NDArray
 from stablecast.errors import SafetyViolation, StablecastError
 from stablecast.overlays import contract_tree
 from stablecast.protocols.contract import GROUP, Machine, Received, Sent
+from stablecast.simulate.chance import OMISSION_STREAM, uniform
+from stablecast.simulate.faults import JOIN, LEAVE, MOVE, Fault
 from stablecast.simulate.plain_network import Calendar, Entry, Letter, Network
 from stablecast.simulate.plain_result import PlainRun, PlainTraffic
 from stablecast.simulate.plain_traffic import DataTraffic, Event
@@ -55,6 +59,26 @@ class Seat:
     rtt_ps: int = 0
     finished: int = 0
     settled: bool = False
+    alive: bool = True
+    """Whether it is there: not before it joins, nor after it crashes or leaves."""
+    admitted: int = 1
+    """The highest status number under which it was admitted, and struck off."""
+    struck: int = 0
+    side: int = 0
+    """Of a partition."""
+    left: bool = False
+    base: NDArray[np.int32] | None = None
+    """Of a member admitted later: what had been sent by then, which it need not have."""
+
+    @property
+    def required(self) -> bool:
+        """Whether nothing may become stable without it."""
+        return self.alive and self.admitted > self.struck
+
+    def has(self) -> NDArray[np.integer[Any]]:
+        """Return what it has received, or need not have."""
+        received = self.machine.me.received
+        return received if self.base is None else np.maximum(received, self.base)
 
 
 def run_plain(setup: Setup, *, wire_log: bool = True, events_max: int = EVENTS_MAX) -> PlainRun:
@@ -68,6 +92,9 @@ def run_plain(setup: Setup, *, wire_log: bool = True, events_max: int = EVENTS_M
     while driver.calendar.step(driver.plan.until_ps):
         if driver.calendar.handled > events_max:
             raise TooLong(f"{setup.protocol_name}: not over after {events_max} events (seed {setup.seed})")
+        if driver.stopped:
+            break
+        driver.open_gate()
     return driver.summary()
 
 
@@ -86,11 +113,22 @@ class _Driver:
             self.handle,
             seed=self.plan.seed,
             loss_until_ps=self.plan.loss_until_ps,
+            is_silent=lambda member: not self.seats[member].alive,
         )
         self.seats = _make_seats(setup)
         self.events: list[Event] = []
         received = [seat.machine.me.received for seat in self.seats]
         self.traffic = DataTraffic(setup, self.plan, self.network, received, self.events)
+        self.stopped = False
+        self.faults_to_come = len(setup.schedule.faults)
+        self.returning: int | None = None
+        self.waiting: list[Fault] = []
+        self.joined = 0
+        self.round_ended = False
+        self.false_strikes = 0
+        self.constructed = np.zeros(setup.tracked_count, np.int32)
+        self.extra_bytes = setup.found_protocol.extra_bytes(setup.sizes)
+        self.omitted = 0
         self.running = False
         self.planned = 0
         self.given_up = 0
@@ -105,7 +143,15 @@ class _Driver:
         self.round_trip_max_ps = 0
 
     def open(self) -> None:
-        """Set every timer, and start the first execution if it is due at once."""
+        """Set every timer and fault, let members come in, start the first execution if it is due at once."""
+        for number, fault in enumerate(self.setup.schedule.faults):
+            place = self.network.first_timer + len(self.seats) + number
+            self.calendar.add(fault.at_ps, place, partial(self.strike, fault))
+        if self.plan.autonomous:
+            self.started_at_ps.append(0)
+            for member, seat in enumerate(self.seats):
+                if seat.alive:
+                    self.after_call(member, seat.machine.init(0), 0)
         for member in range(len(self.seats)):
             self.set_timer(member)
         self.begin()
@@ -113,6 +159,9 @@ class _Driver:
 
     def handle(self, member: int, letter: Letter) -> None:
         """Let a member receive a message, with what rides inside it."""
+        seat = self.seats[member]
+        if not seat.alive or seat.side != self.seats[letter.source].side:
+            return
         if letter.kind < DATA:
             self.handle_protocol(member, letter)
         elif self.traffic.take_in(member, letter):
@@ -134,8 +183,107 @@ class _Driver:
             Received(letter.kind, letter.source, letter.execution, letter.array), now_ps
         )
         self.after_call(member, sent, letter.depth)
+        if self.returning is not None:
+            self.come_in(self.returning)
         if member == 0:
             self.begin()
+
+    def strike(self, fault: Fault) -> None:
+        """Let a fault happen."""
+        seat, now_ps = self.seats[fault.member], self.calendar.now_ps
+        self.faults_to_come -= 1
+        if fault.what == JOIN:
+            self.let_in(fault)
+        elif fault.what == MOVE:
+            seat.side = fault.side
+        elif seat.alive:
+            seat.left = True
+            if fault.what == LEAVE and self.plan.leaving >= 0:
+                seat.machine.me.reg[self.plan.leaving] = 1
+                seat.machine.ring_at(now_ps)
+                self.set_timer(fault.member)
+            else:
+                seat.alive = False
+        self.see_whether_over()
+
+    def let_in(self, fault: Fault) -> None:
+        """Let a member join, or wait for the next round where admission is limited."""
+        if 0 < self.plan.admit_per_round <= self.joined:
+            self.waiting.append(fault)
+            self.faults_to_come += 1
+            return
+        self.joined += 1
+        self.seats[fault.member].alive = True
+        self.come_in(fault.member)
+        self.set_timer(fault.member)
+
+    def open_gate(self) -> None:
+        """After a round those who wait to join may, as many as in any round."""
+        if not self.round_ended:
+            return
+        self.round_ended = False
+        if self.plan.admit_per_round:
+            self.joined = 0
+            waiting, self.waiting = self.waiting, []
+            for fault in waiting:
+                self.faults_to_come -= 1
+                self.let_in(fault)
+
+    def come_in(self, member: int) -> None:
+        """Give a member what the group has, and let it begin to take part."""
+        self.returning = None
+        seat, me = self.seats[member], self.seats[member].machine.me
+        alive = [other.machine.me for other in self.seats if other.alive]
+        me.received[:] = np.max([other.received for other in alive], axis=0)
+        own = [number for number, column in enumerate(self.traffic.columns) if column.leader == member]
+        known = me.stable.copy()
+        for other in alive:
+            np.maximum(known, np.minimum(other.stable, me.received), out=known)
+        known[own] = me.stable[own]
+        me.stable[:] = known
+        seat.declared = me.stable.astype(np.int32)
+        if self.plan.messages_each:
+            self.traffic.catch_up(member, me.received, me.stable)
+        self.after_call(member, seat.machine.init(self.calendar.now_ps), 0)
+
+    def see_whether_over(self) -> None:
+        """End a run of a protocol without a starter when every member is through and no fault is to come."""
+        if self.plan.autonomous and not self.faults_to_come:
+            self.stopped |= all(self.is_through(seat) for seat in self.seats if seat.alive)
+
+    def is_through(self, seat: Seat) -> bool:
+        """Tell whether a member has all that the run is for."""
+        if self.plan.executions:
+            return seat.finished >= self.plan.executions
+        return all(
+            seat.machine.me.stable[number] >= column.target
+            for number, column in enumerate(self.traffic.columns)
+            if self.seats[column.leader].alive
+        )
+
+    def note_changes(self, member: int) -> None:
+        """Keep the book of who is in; a member that strikes itself off has left, or wants to come back."""
+        for change in self.seats[member].machine.changes:
+            seat = self.seats[change.member]
+            if change.admitted:
+                if change.status > seat.admitted:
+                    if not seat.required:
+                        seat.base = self.sent_so_far()
+                    seat.admitted = change.status
+                continue
+            seat.struck = max(seat.struck, change.status)
+            self.false_strikes += not seat.left and change.member != member
+            if change.member == member and seat.left:
+                seat.alive = False
+            elif change.member == member:
+                self.returning = member
+
+    def sent_so_far(self) -> NDArray[np.int32]:
+        """Return what has been sent by now, or what anyone has where there is no data traffic."""
+        if self.plan.messages_each:
+            return np.array([column.sent for column in self.traffic.columns], np.int32)
+        everything: NDArray[np.int32] = np.max([seat.machine.me.received for seat in self.seats], axis=0)
+        return everything
 
     def begin(self) -> None:
         """Let member 0 start an execution if one is due."""
@@ -156,6 +304,8 @@ class _Driver:
 
     def is_over(self) -> bool:
         """Tell whether no further execution is to be started."""
+        if self.plan.autonomous:
+            return True
         if self.plan.executions:
             return self.planned >= self.plan.executions
         return all(seat.settled for seat in self.seats)
@@ -201,14 +351,30 @@ class _Driver:
     def ring(self, member: int) -> None:
         """Do what a member set its timer for."""
         self.seats[member].timer = None
+        if not self.seats[member].alive:
+            return
         self.traffic.handle_deadlines(member)
         machine, now_ps = self.seats[member].machine, self.calendar.now_ps
         own_timer = machine.next_timer()
         if own_timer is not None and own_timer <= now_ps:
-            self.after_call(member, machine.handle_timer(now_ps), 0)
+            sent = machine.handle_timer(now_ps)
+            self.after_call(member, self.without_omissions(member, sent), 0)
         if member == 0:
             self.begin()
         self.set_timer(member)
+
+    def without_omissions(self, member: int, sent: list[Sent]) -> list[Sent]:
+        """Leave out the messages of this step that are dropped at their sender."""
+        plan = self.plan
+        step = self.calendar.now_ps // plan.step_ps
+        dropped = set()
+        for d in range(plan.omissions):
+            draw = uniform(plan.seed, OMISSION_STREAM, step * plan.omissions + d)
+            victim = int(draw * len(self.seats) * plan.omit_among)
+            if victim // plan.omit_among == member and victim % plan.omit_among < len(sent):
+                dropped.add(victim % plan.omit_among)
+        self.omitted += len(dropped)
+        return [each for k, each in enumerate(sent) if k not in dropped]
 
     def after_call(self, member: int, sent: list[Sent], depth: int) -> None:
         """Send what a machine wants sent, then measure and check what it has learned."""
@@ -216,13 +382,16 @@ class _Driver:
         learned, finished = seat.machine.learned, seat.machine.finished
         for each in sent:
             self.send(member, each, depth + 1)
+        self.note_changes(member)
         if learned > seat.learned:
             self.note_learned(member, learned)
         self.check(member, declared=learned > 0)
         if finished > seat.finished:
             seat.finished = finished
             self.finished_at_ps = self.calendar.now_ps
-            if member == 0:
+            if self.plan.autonomous:
+                self.see_whether_over()
+            elif member == 0:
                 self.planned += 1
                 if finished == len(self.started_at_ps):
                     self.running = False
@@ -230,6 +399,7 @@ class _Driver:
     def send(self, member: int, sent: Sent, depth: int) -> None:
         """Put a machine's message on its way, alone or inside a data message."""
         size = self.plan.header_bytes + self.array_bytes(member, sent)
+        size += self.extra_bytes[sent.kind] if self.extra_bytes else 0
         letter = Letter(sent.kind, member, sent.dest, size, sent.execution, depth, sent.array)
         self.rounds = max(self.rounds, depth)
         self.seats[member].sent += 1
@@ -253,11 +423,28 @@ class _Driver:
         """Measure that a member knows the result of an execution."""
         seat, now_ps = self.seats[member], self.calendar.now_ps
         seat.learned, seat.learned_at_ps = execution, now_ps
-        seat.rtt_ps = now_ps - seat.begun_at_ps[execution]
+        if self.plan.autonomous:
+            self.note_learned_by_timers(execution)
+            seat.rtt_ps = now_ps - self.started_at_ps[execution - 1]
+        else:
+            seat.rtt_ps = now_ps - seat.begun_at_ps[execution]
         self.learned_at_ps.setdefault(execution, []).append(now_ps)
         if member == 0:
             self.root_rtt_ps.append(seat.rtt_ps)
             self.round_trip_max_ps = max(self.round_trip_max_ps, now_ps - self.started_at_ps[execution - 1])
+
+    def note_learned_by_timers(self, execution: int) -> None:
+        """The first member that knows a round's result begins the next round, and may end the run."""
+        now_ps = self.calendar.now_ps
+        if execution <= self.planned:
+            return
+        self.planned = execution
+        self.round_ended = True
+        self.round_trip_max_ps = max(self.round_trip_max_ps, now_ps - self.started_at_ps[execution - 1])
+        while len(self.started_at_ps) <= execution:
+            self.start_gap_max_ps = max(self.start_gap_max_ps, now_ps - self.started_at_ps[-1])
+            self.started_at_ps.append(now_ps)
+        self.stopped |= self.plan.stop_at_first and execution == self.plan.executions
 
     def check(self, member: int, *, declared: bool) -> None:
         """Compare what a member calls stable with what it did before and with what everyone has."""
@@ -269,14 +456,28 @@ class _Driver:
             self.violation("a frontier went back", member)
         if not declared:
             self.violation("a frontier changed without being declared", member)
-        if any((stable > other.machine.me.received).any() for other in self.seats):
+        lacking = any((stable > other.has()).any() for other in self.seats if other.required)
+        if lacking and not self.false_strikes:
             self.violation("called stable while a member lacks it", member)
+        if self.plan.book >= 0:
+            self.check_by_book(member, stable)
         seat.declared = stable.astype(np.int32)
         if self.plan.messages_each:
             for column in np.flatnonzero(stable > before).tolist():
                 self.traffic.release(member, column, int(before[column]), int(stable[column]))
             targets = [column.target for column in self.traffic.columns]
             seat.settled = stable.tolist() == targets
+
+    def check_by_book(self, member: int, stable: NDArray[np.integer[Any]]) -> None:
+        """What no member has found before must be at everyone whom this one counts in."""
+        found, book = stable > self.constructed, self.plan.book
+        own = self.seats[member].machine.me.own
+        for j, other in enumerate(self.seats):
+            status = own[book + j]
+            same = other.machine.me.own[book + j] == status
+            if status % 2 and same and other.alive and (found & (stable > other.machine.me.received)).any():
+                self.violation("called stable while a member lacks it", member)
+        np.maximum(self.constructed, stable, out=self.constructed)
 
     def violation(self, what: str, member: int) -> None:
         """Stop: something unsafe happened."""
@@ -287,6 +488,8 @@ class _Driver:
 
     def is_complete(self) -> bool:
         """Tell whether all members finished the last execution and know all that is stable."""
+        if self.plan.autonomous:
+            return self.stopped
         if self.plan.messages_each and not self.plan.executions:
             return all(seat.settled for seat in self.seats)
         finished = all(seat.finished == len(self.started_at_ps) for seat in self.seats)
@@ -316,7 +519,8 @@ class _Driver:
             queue_mean=sum(lengths) / len(lengths) if lengths else 0.0,
             host_queue_max=network.host_queue_max(),
             dropped=network.dropped,
-            lost=network.lost + self.traffic.lost,
+            false_suspicions=self.false_strikes,
+            lost=network.lost + self.traffic.lost + self.omitted,
             riders=self.traffic.rode,
             processed=[seat.sent + seat.received for seat in self.seats],
             learned_at_ps=[seat.learned_at_ps for seat in self.seats],
@@ -351,7 +555,8 @@ def _make_seats(setup: Setup) -> list[Seat]:
     """Make the members' machines, with what each has received at the start."""
     protocol = setup.found_protocol
     tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
-    place = protocol.place(tree)
+    place = protocol.places_of(tree, setup.sizes, setup.seed)
+    names = [parameter.name for parameter in protocol.parameters]
     seats = []
     for index, received in enumerate(initial_received(setup)):
         machine = Machine(
@@ -361,7 +566,11 @@ def _make_seats(setup: Setup) -> list[Seat]:
             place=place.of(index),
             columns=setup.tracked_count,
             dtype=np.int32,
+            params=dict(zip(names, setup.param_values, strict=True)),
+            seed=setup.seed,
         )
         machine.me.received[:] = received
-        seats.append(Seat(machine, declared=np.zeros(setup.tracked_count, np.int32)))
+        there = index < setup.schedule.initial
+        nothing = np.zeros(setup.tracked_count, np.int32)
+        seats.append(Seat(machine, declared=nothing, alive=there, admitted=int(there)))
     return seats

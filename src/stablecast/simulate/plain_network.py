@@ -188,12 +188,14 @@ class Network:
         *,
         seed: int,
         loss_until_ps: int,
+        is_silent: Callable[[int], bool],
     ) -> None:
         self.costs = costs
         self.calendar = calendar
         self.deliver = deliver
         self.seed = seed
         self.loss_until_ps = loss_until_ps
+        self.is_silent = is_silent
         self.nodes = build_nodes(topology)
         self.homes = [self.nodes[number] for number in topology.member_nodes.tolist()]
         self._first_router = 2 * (len(self.nodes) - 1)
@@ -228,6 +230,8 @@ class Network:
 
     def _launch(self, letter: Letter) -> None:
         """Let a message leave its sender's node; what is for the sender too comes back by its processor."""
+        if self.is_silent(letter.source):
+            return
         home = self.homes[letter.source]
         if letter.dest == GROUP:
             for link in home.cast:

@@ -33,6 +33,7 @@ class PlainRun:
     queue_mean: float
     host_queue_max: int
     dropped: int
+    false_suspicions: int
     lost: int
     riders: int
     processed: list[int]

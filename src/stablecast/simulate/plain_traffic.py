@@ -61,6 +61,8 @@ class Station:
     """For each column, the highest number heard of."""
     asked_at_ps: list[int | None]
     """For each column, when it last asked for a missing range."""
+    window: int
+    """How far beyond the prefix a number may be to be taken."""
     column: Column | None = None
     """Of a sender: where its messages are numbered."""
     to_send: int = 0
@@ -90,7 +92,7 @@ class Station:
         """Note the arrival of a number; tell whether it is new."""
         self.highest[column] = max(self.highest[column], seq)
         ahead = self.ahead[column]
-        if seq <= self.received[column] or seq in ahead:
+        if seq <= self.received[column] or seq in ahead or seq > self.received[column] + self.window:
             return False
         ahead.add(seq)
         while int(self.received[column]) + 1 in ahead:
@@ -102,7 +104,8 @@ class Station:
         """Return the first range of numbers that exist and have not arrived; as much as one may ask for."""
         first = int(self.received[column]) + 1
         stop = first
-        while stop <= self.highest[column] and stop < first + ASK_MAX and stop not in self.ahead[column]:
+        most = first + min(ASK_MAX, self.window)
+        while stop <= self.highest[column] and stop < most and stop not in self.ahead[column]:
             stop += 1
         return range(first, stop)
 
@@ -124,7 +127,7 @@ class DataTraffic:
         self.columns = _make_columns(setup) if plan.messages_each else []
         width = len(self.columns)
         self.stations = [
-            Station(i, row, [set() for _ in range(width)], [0] * width, [None] * width)
+            Station(i, row, [set() for _ in range(width)], [0] * width, [None] * width, plan.buffer + 1)
             for i, row in enumerate(received)
         ]
         self.rode = 0
@@ -225,6 +228,17 @@ class DataTraffic:
             DATA, column.leader, dest, size, column=column.number, first=seq, last=seq, born_ps=born_ps
         )
 
+    def catch_up(
+        self, member: int, received: NDArray[np.integer[Any]], stable: NDArray[np.integer[Any]]
+    ) -> None:
+        """Forget what a member had beyond its prefix: it was given what the group has."""
+        station = self.stations[member]
+        station.send_at_ps = max(station.send_at_ps, self.now_ps)
+        for column in range(len(self.columns)):
+            station.ahead[column].clear()
+            station.highest[column] = max(station.highest[column], int(received[column]))
+        station.hold(int((received - stable).sum()) - station.held, self.now_ps)
+
     def offer_ride(self, letter: Letter) -> bool:
         """Let a stability message wait for its sender's next data message, if that is due soon enough."""
         station, patience_ps = self.stations[letter.source], self.plan.piggyback_ps
@@ -251,8 +265,11 @@ class DataTraffic:
             station.highest[column.number] = max(station.highest[column.number], letter.last)
             self._ask(station, column.number)
         elif letter.kind == NAK:
-            for seq in range(max(letter.first, column.stable + 1), letter.last + 1):
-                self.network.post(self._data(column, seq, letter.source))
+            first = letter.first if self.plan.faulty else max(letter.first, column.stable + 1)
+            for seq in range(first, letter.last + 1):
+                copy = self._data(column, seq, letter.source)
+                copy.born_ps = copy.born_ps if seq > column.stable else self.now_ps
+                self.network.post(copy)
         else:
             self._take_request(column, letter.born_ps)
         return True

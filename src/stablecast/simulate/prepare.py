@@ -18,6 +18,7 @@ from stablecast.simulate.setup import TRIGGERS, Setup
 from stablecast.simulate.state import (
     COLUMN,
     COUNTS,
+    FAULT,
     IMMEDIATE,
     KINDS_MAX,
     MEMBER,
@@ -73,6 +74,16 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         piggyback_ps=round(traffic.piggyback_ms * PS_PER_MS) if traffic.messages else 0,
         changed_only=setup.changed_only,
         protocol_timers=protocol.timed,
+        autonomous=protocol.autonomous,
+        stop_at_first=setup.stop_at_first,
+        omissions=setup.omissions,
+        omit_among=max(setup.param("subgroup", 1), 1),
+        step_ps=max(setup.param("step", 1), 1),
+        faulty=setup.faulty,
+        admit_per_round=setup.admit_per_round,
+        fault_count=len(setup.schedule.faults),
+        book=protocol.book(setup.sizes),
+        leaving=protocol.leaving,
         group_senders=setup.column_count < setup.sender_count,
         tracing=trace and traffic.messages > 0,
         wire_log=wire_log,
@@ -114,10 +125,18 @@ def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: 
     net = build_network(setup.topology, setup.costs)
     members, tracked = net.member_count, setup.tracked_count
     tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
-    place = protocol.place(tree)
+    sizes = setup.sizes
+    place = protocol.places_of(tree, sizes, setup.seed)
+    width = tracked + protocol.side(sizes)
     servers = net.link_count + net.node_count + members
     slots = members + protocol.sends_max
-    q = make_queues(servers, members, packets=members + 4096, messages=members + 1024, slots=slots)
+    q = make_queues(
+        servers,
+        members + len(setup.schedule.faults),
+        packets=members + 4096,
+        messages=members + 1024,
+        slots=slots,
+    )
     kinds = len(protocol.kinds) if plan.changed_only else 1
     # The frontiers are filled, not just zeroed, so that the loop does not pay for their first touch.
     group = Group(
@@ -127,16 +146,38 @@ def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: 
         reg=np.zeros((members, protocol.registers), np.int64),
         place_flat=place.flat,
         place_start=place.start,
-        arrays=np.zeros((slots, tracked), np.int32),
+        arrays=np.zeros((slots, width), np.int32),
         declared=np.full((members, tracked), 0, np.int32),
         truth=np.zeros(tracked, np.int32),
+        own=np.zeros((members, max(protocol.own(sizes), 1)), np.int32),
+        constructed=np.zeros(tracked, np.int32),
+        base=np.zeros((members, tracked) if plan.faulty else (1, 1), np.int32),
+        params=np.array([setup.param_values or (0,)], np.int64),
+        kind_bytes=_kind_bytes(protocol, setup),
+        faults=_fault_records(setup),
         last_sent=np.zeros((members if plan.changed_only else 1, kinds, tracked), np.int32),
     )
     feed = _make_feed(setup, plan)
     meters = _make_meters(setup, plan, feed)
-    out = make_outbox(protocol.sends_max, tracked, np.int32)._replace(arrays=group.arrays)
+    changes = members + 1 if protocol.autonomous else 0
+    out = make_outbox(protocol.sends_max, width, np.int32, changes_max=changes)
+    out = out._replace(arrays=group.arrays)
     reserve_slots(q, protocol.sends_max)
     return Arrays(plan, net, q, group, out, meters, feed)
+
+
+def _kind_bytes(protocol: Protocol, setup: Setup) -> NDArray[np.int64]:
+    extra = protocol.extra_bytes(setup.sizes) or (0,) * len(protocol.kinds)
+    return np.array(extra, np.int64)
+
+
+def _fault_records(setup: Setup) -> Any:
+    faults = setup.schedule.faults
+    records = np.zeros(max(len(faults), 1), FAULT).view(np.recarray)
+    for record, fault in zip(records, faults, strict=False):
+        record.at, record.what = fault.at_ps, fault.what
+        record.member, record.side = fault.member, fault.side
+    return records
 
 
 def reserve_slots(q: Queues, count: int) -> None:
@@ -178,10 +219,13 @@ def _make_meters(setup: Setup, plan: Plan, feed: Feed) -> Meters:
     records.column = -1
     records.send_at = records.nak_at = records.rider_at = records.protocol_at = NEVER
     records.timer_at = -1
+    records.struck_first = records.struck_last = -1
+    initial = setup.schedule.initial
+    records.alive[:initial] = records.admitted[:initial] = 1
     records.rider = -1
     if plan.messages_each > 0:
         _place_senders(setup, plan, records)
-    bounded = 0 < plan.executions < EXECUTIONS_KEPT and plan.retry_ps == 0
+    bounded = 0 < plan.executions < EXECUTIONS_KEPT and plan.retry_ps == 0 and not plan.autonomous
     kept = plan.executions if bounded else EXECUTIONS_KEPT
     counts = np.zeros(COUNTS, np.int64)
     counts[NEXT_START] = plan.period_ps if plan.trigger == PERIODIC else 0

@@ -17,6 +17,7 @@ from stablecast.simulate.state import (
     DELIVERY_MAX,
     DROPPED,
     EVENTS,
+    FALSE_STRIKES,
     FINISHED_AT,
     GAP_MAX,
     HOST_QUEUE_MAX,
@@ -29,6 +30,7 @@ from stablecast.simulate.state import (
     ROUNDS,
     SETTLED,
     STARTED,
+    STOP,
     TRIP_MAX,
     Arrays,
 )
@@ -118,6 +120,16 @@ class Result:
     """When the last member finished the last execution."""
     events: int
     wall_s: float
+    tpr_us: float | None = None
+    """Of gossip: time per round, from its start to the first member that has the result, on average."""
+    steps: float | None = None
+    """The same in steps."""
+    false_suspicions: int = 0
+    """Times that a member struck off a live one."""
+    detection_first_us: float | None = None
+    """From a crash to the first member that strikes the crashed one off, on average over crashes."""
+    detection_last_us: float | None = None
+    """The same to the last member that does so by itself."""
     traffic: TrafficResult | None = None
     processed: NDArray[np.int64] = field(repr=False, compare=False)
     """Messages of the protocol that each member sent and received."""
@@ -126,6 +138,9 @@ class Result:
         """Return plain values for ``--json``: everything but what is there for each member."""
         values = asdict(self)
         del values["processed"]
+        if self.tpr_us is None:
+            for name in ("tpr_us", "steps", "false_suspicions", "detection_first_us", "detection_last_us"):
+                del values[name]
         if self.traffic is None:
             del values["traffic"]
         return values
@@ -138,6 +153,16 @@ def _us(ps: float) -> float:
 def _mean_us(values: Any) -> float | None:
     known = values[values >= 0]
     return _us(known.mean()) if known.size else None
+
+
+def _detection_us(members: Any, struck_at: Any) -> float | None:
+    found = (members.left == 1) & (struck_at >= 0)
+    return _us((struck_at - members.left_at)[found].mean()) if found.any() else None
+
+
+def _steps(first_learned: Any, step_ps: int) -> float | None:
+    known = first_learned[first_learned >= 0]
+    return float(known.mean() / step_ps) if known.size else None
 
 
 def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Result:
@@ -182,12 +207,19 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
         simulated_us=_us(int(counts[FINISHED_AT])),
         events=int(counts[EVENTS]),
         wall_s=wall_s,
+        tpr_us=_mean_us(meters.first_learned) if protocol.autonomous else None,
+        steps=_steps(meters.first_learned, sim.plan.step_ps) if protocol.autonomous else None,
+        false_suspicions=int(counts[FALSE_STRIKES]),
+        detection_first_us=_detection_us(meters.members, meters.members.struck_first),
+        detection_last_us=_detection_us(meters.members, meters.members.struck_last),
         traffic=_collect_traffic(sim) if setup.traffic.messages else None,
     )
 
 
 def is_complete(sim: Arrays) -> bool:
     """Tell whether the run was live: all members finished the last execution and know all that is stable."""
+    if sim.plan.autonomous:
+        return int(sim.meters.counts[STOP]) == 1
     finished = bool((sim.meters.members.finished == sim.meters.counts[STARTED]).all())
     if sim.plan.messages_each == 0:
         known = bool((sim.group.stable == sim.group.received.min(axis=0)).all())

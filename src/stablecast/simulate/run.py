@@ -24,6 +24,7 @@ from stablecast.simulate.state import (
     VIOLATION,
     VIOLATION_COLUMN,
     VIOLATION_MEMBER,
+    WATCHED,
     Arrays,
 )
 from stablecast.simulate.struct import Sim
@@ -31,6 +32,9 @@ from stablecast.simulate.struct import Sim
 EVENTS_A_CALL = 2_000_000
 Progress = Callable[[int, int, int], None]
 """Called now and then with the events handled, the simulated picoseconds and the executions completed."""
+Steer = Callable[[int, float, float], float | None]
+"""Called with a round's number, the step in force and the time that the round took, in seconds; returns the
+step to use from now on, or None for the same."""
 TraceSink = Callable[["np.ndarray[tuple[int, int], np.dtype[np.int64]]"], None]
 """Called with rows of the trace: code, time in ps, member, column, number, bytes."""
 
@@ -41,8 +45,12 @@ def simulate(
     progress: Progress | None = None,
     trace: TraceSink | None = None,
     wire_log: bool = False,
+    steer: Steer | None = None,
 ) -> Result:
     """Run one simulation and return what it measured.
+
+    ``steer`` is asked after each round of a protocol that runs by timers; it may change the time between
+    steps for all members from then on.
 
     Raises :class:`SafetyViolation` when a checker sees something called stable too early.
     """
@@ -55,13 +63,21 @@ def simulate(
         raise InvalidInput(
             "the run does not fit the memory (take fewer members, senders, or --tracked)"
         ) from None
-    sim, wall_s = _run(sim, loop, protocol, progress, trace)
+    if steer is not None and not protocol.autonomous:
+        raise InvalidInput(f"{protocol.name} has no steps to steer (accepted: gsgc)")
+    sim.meters.counts[WATCHED] = steer is not None
+    sim, wall_s = _run(sim, loop, protocol, progress, trace, steer)
     _raise_violation(setup, sim)
     return collect(setup, protocol, sim, wall_s)
 
 
 def _run(
-    sim: Arrays, loop: ModuleType, protocol: Protocol, progress: Progress | None, trace: TraceSink | None
+    sim: Arrays,
+    loop: ModuleType,
+    protocol: Protocol,
+    progress: Progress | None,
+    trace: TraceSink | None,
+    steer: Steer | None,
 ) -> tuple[Arrays, float]:
     packets_min, messages_min, slots_min = _burst(sim, protocol)
     rows = trace_burst(sim.plan, sim.feed)
@@ -77,6 +93,9 @@ def _run(
             shared.share(sim)
         elif status == loop.TRACE_FULL:
             _flush(sim, trace)
+        elif status == loop.ROUND_OVER:
+            if steer is not None:
+                _steer(sim, protocol, steer)
         elif status == loop.PAUSED:
             if progress is not None:
                 counts = sim.meters.counts
@@ -87,6 +106,16 @@ def _run(
     check_end(shared)
     _flush(sim, trace)
     return sim, wall_s
+
+
+def _steer(sim: Arrays, protocol: Protocol, steer: Steer) -> None:
+    """Tell how long the round took that has just ended, and set the step to use from now on."""
+    place = [parameter.name for parameter in protocol.parameters].index("step")
+    rounds = int(sim.meters.counts[PLANNED])
+    took = int(sim.meters.first_learned[rounds % sim.meters.started_at.size])
+    step_s = steer(rounds, int(sim.group.params[0, place]) / 1e12, took / 1e12)
+    if step_s is not None:
+        sim.group.params[0, place] = max(1, round(step_s * 1e12))
 
 
 def _burst(sim: Arrays, protocol: Protocol) -> tuple[int, int, int]:

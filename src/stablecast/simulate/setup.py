@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.protocols import protocol as find_protocol
-from stablecast.protocols.contract import Protocol
+from stablecast.protocols.contract import Protocol, Sizes
 from stablecast.simulate.costs import Costs
+from stablecast.simulate.faults import Schedule, read_schedule
 from stablecast.simulate.topologies import Topology
 
 TRIGGERS = ("immediate", "periodic", "pressure")
@@ -115,9 +118,20 @@ class Setup:
     """When losses end; None for never."""
     until_ms: float | None = None
     """Give up at this simulated time; None for never."""
+    params: Mapping[str, int] = field(default_factory=dict)
+    """The protocol's own parameters, by name; those that are not given have its defaults."""
+    omissions: int = 0
+    """Messages of a protocol that runs by timers that are dropped at their senders in each step."""
+    stop_at_first: bool = False
+    """End the run when the first member knows the result of the last execution."""
+    admit_per_round: int = 0
+    """Admission control: members that may join in one round, the others wait for the next; 0 for any."""
+    faults: str = ""
+    """What happens to members, see :mod:`stablecast.simulate.faults`."""
 
     def __post_init__(self) -> None:
         members = self.topology.member_count
+        self._check_protocol()
         if self.senders is not None and not 1 <= self.senders <= members:
             raise InvalidInput(
                 f"{self.senders} senders in a group of {members} members (accepted: 1 to {members})"
@@ -141,7 +155,8 @@ class Setup:
             raise InvalidInput(
                 "sender groups need links that lose nothing (leave out link_loss and queue_limit)"
             )
-        if self.trigger.kind == "immediate" and self.traffic.messages > 0 and self.trigger.executions is None:
+        endless = self.trigger.executions is None and not self.found_protocol.autonomous
+        if self.trigger.kind == "immediate" and self.traffic.messages > 0 and endless:
             raise InvalidInput("with data traffic the immediate trigger needs a number of executions")
         if self.tracked is not None and not 1 <= self.tracked <= self.column_count:
             raise InvalidInput(
@@ -149,6 +164,27 @@ class Setup:
             )
         if self.traffic.messages > 0 and self.tracked not in (None, self.column_count):
             raise InvalidInput("with data traffic every sender is tracked (leave tracked out)")
+
+    def _check_protocol(self) -> None:
+        protocol = self.found_protocol
+        protocol.parameter_values(self.params)
+        if protocol.check is not None:
+            protocol.check(self.sizes)
+        if self.omissions < 0:
+            raise InvalidInput(f"{self.omissions} omissions are not accepted (accepted: 0 or more)")
+        if self.admit_per_round < 0:
+            raise InvalidInput(
+                f"admit_per_round {self.admit_per_round} is not accepted (accepted: 0 or more)"
+            )
+        if self.changed_only and protocol.side(self.sizes) > 0:
+            raise InvalidInput(f"{protocol.name} sends more than arrays (leave changed_only out)")
+        joins = self.schedule.initial < self.topology.member_count
+        if joins and self.param("threshold", 0) == 0:
+            raise InvalidInput(
+                f"members cannot join later in {protocol.name} (accepted: gsgc with a threshold above 0)"
+            )
+        if protocol.autonomous and self.trigger.kind != "immediate":
+            raise InvalidInput(f"{protocol.name} needs no trigger (leave trigger out)")
 
     def _check_pressure(self) -> None:
         if self.traffic.messages == 0:
@@ -163,6 +199,36 @@ class Setup:
     def found_protocol(self) -> Protocol:
         """The protocol itself, found by its name where only that was given."""
         return find_protocol(self.protocol) if isinstance(self.protocol, str) else self.protocol
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The faults, read."""
+        return read_schedule(self.faults, self.topology.member_count)
+
+    @property
+    def param_values(self) -> tuple[int, ...]:
+        """The protocol's parameters, in its order."""
+        given = dict(self.params)
+        names = [parameter.name for parameter in self.found_protocol.parameters]
+        if "initial" in names and self.schedule.initial < self.topology.member_count:
+            given["initial"] = self.schedule.initial
+        return self.found_protocol.parameter_values(given)
+
+    def param(self, name: str, default: int) -> int:
+        """Return a parameter's value, or the default for a protocol that has none of that name."""
+        names = [parameter.name for parameter in self.found_protocol.parameters]
+        return self.param_values[names.index(name)] if name in names else default
+
+    @property
+    def sizes(self) -> Sizes:
+        """What the sizes of the protocol's arrays and messages follow from."""
+        return Sizes(
+            self.topology.member_count,
+            self.tracked_count,
+            self.column_count,
+            self.costs.entry_bytes,
+            self.param_values,
+        )
 
     @property
     def protocol_name(self) -> str:
@@ -205,7 +271,13 @@ class Setup:
     @property
     def lossy(self) -> bool:
         """Whether anything can get lost."""
-        return self.costs.link_loss > 0 or self.costs.queue_limit > 0 or self.traffic.data_loss > 0
+        losing = self.costs.link_loss > 0 or self.costs.queue_limit > 0 or self.traffic.data_loss > 0
+        return losing or self.faulty
+
+    @property
+    def faulty(self) -> bool:
+        """Whether members come and go, or may be taken for gone."""
+        return bool(self.schedule.faults) or self.param("threshold", 0) > 0
 
     def replace(self, **changes: object) -> Setup:
         """Return the same set-up with some fields changed."""

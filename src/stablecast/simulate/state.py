@@ -66,6 +66,24 @@ class Plan(NamedTuple):
     """Whether an array counts only the entries that changed since the sender's last one of its type."""
     protocol_timers: bool
     """Whether the protocol sets timers of its own."""
+    autonomous: bool
+    """Whether the protocol's members run by their own timers."""
+    stop_at_first: bool
+    """Whether the run ends when the first member knows the result of the last execution."""
+    omissions: int
+    """Gossip messages that are dropped at their senders in each step of an autonomous protocol."""
+    omit_among: int
+    """Messages that one member sends in a step."""
+    step_ps: int
+    faulty: bool
+    """Whether members crash, leave, join or are cut off."""
+    admit_per_round: int
+    """Members that may join in one round of an autonomous protocol; 0 for any number."""
+    fault_count: int
+    book: int
+    """Where a member's own numbers have the status of each member, -1 for nowhere."""
+    leaving: int
+    """The register that tells a member to leave, -1 for none."""
     group_senders: bool
     """Whether senders hand their messages to a leader that numbers them for several."""
     tracing: bool
@@ -100,6 +118,14 @@ MEMBER = np.dtype(
         ("rider_at", np.int64),
         ("riders", np.int64),  # how many wait
         ("draws", np.int64),  # counter of its loss draws
+        ("alive", np.int64),  # 1 while it is there: not before it joins, nor after it crashes or leaves
+        ("admitted", np.int64),  # the highest status number under which it was admitted, and struck off
+        ("struck", np.int64),
+        ("side", np.int64),  # of a partition
+        ("left", np.int64),  # 1 once it was told to leave or crashed, and when
+        ("left_at", np.int64),
+        ("struck_first", np.int64),  # when it was struck off after that, by the first member and by the last
+        ("struck_last", np.int64),
     ],
     align=True,
 )
@@ -117,6 +143,8 @@ COLUMN = np.dtype(
     ],
     align=True,
 )
+
+FAULT = np.dtype([("at", np.int64), ("what", np.int64), ("member", np.int64), ("side", np.int64)], align=True)
 
 # Entries of Meters.counts.
 (
@@ -144,8 +172,16 @@ COLUMN = np.dtype(
     RIDERS,
     PLANNED,
     TRIP_MAX,
+    STOP,
+    THROUGH,
+    STRUCK_FAULTS,
+    RETURNING,
+    FALSE_STRIKES,
+    WATCHED,
+    ROUND_ENDED,
+    LET_IN,
     COUNTS,
-) = range(25)
+) = range(33)
 
 
 class Group(NamedTuple):
@@ -163,6 +199,16 @@ class Group(NamedTuple):
     """The checkers' copy of ``stable``: what each member has declared so far."""
     truth: Seqs
     """A lower bound of what every member has received, brought up to date when a check needs it."""
+    own: Seqs
+    """What the protocol keeps beyond that."""
+    constructed: Seqs
+    """For each column, the most that any member has found to be stable by itself."""
+    base: Seqs
+    """For members that joined later: what had been sent when they were admitted; they need not have it."""
+    params: NDArray[np.int64]
+    kind_bytes: NDArray[np.int64]
+    """For each of the protocol's message types, bytes on the wire beyond header and sequence numbers."""
+    faults: Any
     last_sent: Seqs
     """For changed entries only: the last array that a member sent of each type."""
 

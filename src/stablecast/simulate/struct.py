@@ -30,7 +30,7 @@ from numba.np import arrayobj
 
 from stablecast.simulate.network import LINK, NODE, Network
 from stablecast.simulate.queues import ENTRY, MESSAGE, PACKET, SERVER
-from stablecast.simulate.state import COLUMN, MEMBER, Arrays, Plan
+from stablecast.simulate.state import COLUMN, FAULT, MEMBER, Arrays, Plan
 from stablecast.simulate.tables import TableType
 
 WORD = 8
@@ -44,13 +44,15 @@ _RECORDS = {
     "heap": ENTRY,
     "members": MEMBER,
     "columns": COLUMN,
+    "faults": FAULT,
 }
 _SEQS = {"received": 2, "gathered": 3, "stable": 2, "arrays": 2, "declared": 2, "truth": 1, "last_sent": 3}
-_SEQS |= {"highest": 2}
+_SEQS |= {"highest": 2, "own": 2, "base": 2, "constructed": 1}
 _INTS = {"cast_link": 1, "member_node": 1, "slot_next": 1, "ctl": 1, "reg": 2, "place_start": 1}
 _INTS |= {"counts": 1, "hops": 1, "hop_bytes": 1, "sent": 1, "first_learned": 1, "last_learned": 1}
 _INTS |= {"started_at": 1, "root_rtt": 1, "tts": 1, "trace": 2, "sent_at": 2, "asked_at": 2, "own_stable": 1}
 _INTS |= {"out_marks": 1, "out_kind": 1, "out_dest": 1, "out_execution": 1, "out_carries": 1, "out_slot": 1}
+_INTS |= {"out_changes": 1, "params": 2, "kind_bytes": 1}
 _SCALARS = {"int": types.int64, "bool": types.int64, "float": types.float64}
 
 

@@ -233,8 +233,9 @@ def _answer(sim: Sim, member: int, message: int, now: int) -> None:
     column, source = sim.messages[message].column, sim.messages[message].source
     length = sim.sent_at.shape[1]
     for seq in range(sim.messages[message].first, sim.messages[message].last + 1):
-        if seq > sim.own_stable[column]:
-            born = sim.sent_at[column, seq % length]
+        if seq > sim.own_stable[column] or sim.faulty:
+            # A member that came late may lack what is stable; the sender answers for the late-join handlers.
+            born = sim.sent_at[column, seq % length] if seq > sim.own_stable[column] else now
             copy = data_message(sim, column, seq, source, born)
             post(sim, member, copy, now)
 

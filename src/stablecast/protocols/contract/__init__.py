@@ -5,6 +5,7 @@ from stablecast.protocols.contract.kernels import (
     Member,
     Message,
     Outbox,
+    admit,
     declare_stable,
     finish,
     gather,
@@ -12,20 +13,25 @@ from stablecast.protocols.contract.kernels import (
     send_array,
     send_received,
     set_timer,
+    strike_off,
 )
-from stablecast.protocols.contract.machine import Machine, Received, Sent
-from stablecast.protocols.contract.protocol import Place, Protocol
+from stablecast.protocols.contract.machine import Change, Machine, Received, Sent
+from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes
 
 __all__ = [
     "GROUP",
+    "Change",
     "Machine",
     "Member",
     "Message",
     "Outbox",
+    "Parameter",
     "Place",
     "Protocol",
     "Received",
     "Sent",
+    "Sizes",
+    "admit",
     "declare_stable",
     "finish",
     "gather",
@@ -33,4 +39,5 @@ __all__ = [
     "send_array",
     "send_received",
     "set_timer",
+    "strike_off",
 ]

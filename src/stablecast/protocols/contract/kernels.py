@@ -1,8 +1,9 @@
 """What a kernel sees: one member's arrays, the message at hand, and an outbox.
 
 A kernel is a function in the subset that numba compiles.  It reads and writes the arrays of the member that
-it is given and puts what it sends into the outbox; it has no clock, no socket and no randomness of its own.
-The simulator's loop and the live machine call the very same functions.
+it is given and puts what it sends into the outbox; it has no clock, no socket and no randomness of its own
+(what it draws follows from a seed that it is given, see :mod:`stablecast.protocols.contract.draws`).  The
+simulator's loop and the live machine call the very same functions.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ IntArray = NDArray[np.integer[Any]]
 GROUP = -1
 """Destination of a multicast: every member, the sender included."""
 
-SENDS, ARRAYS, LEARNED, ROSE, FINISHED, TIMER = 0, 1, 2, 3, 4, 5
+SENDS, ARRAYS, LEARNED, ROSE, FINISHED, TIMER, CHANGES, MARKS = range(8)
 """Entries of ``Outbox.marks``."""
 
 NEVER = np.iinfo(np.int64).max
 """A time that does not come: a timer set to it is off."""
 AS_IT_IS = -1
 """In ``marks[TIMER]``: the timer was not touched."""
+
+CHANGE_STATUS = 1 << 20
+"""In ``Outbox.changes``: what a status number is multiplied with."""
 
 NOTHING, ARRAY, RECEIVED = 0, 1, 2
 """Values of ``Outbox.carries``: only a header, an array of its own, the sender's received array."""
@@ -49,6 +53,12 @@ class Member(NamedTuple):
     """The protocol's own counters; register 0 is the newest execution heard of."""
     place: NDArray[np.int32]
     """The member's place in the overlay; its entries are the protocol's to define."""
+    own: IntArray
+    """Further numbers that the protocol keeps for this member."""
+    params: NDArray[np.int64]
+    """The protocol's parameters, the same for all members, in the order in which it lists them."""
+    seed: int
+    """Of everything that the protocol draws."""
 
 
 class Message(NamedTuple):
@@ -61,7 +71,8 @@ class Message(NamedTuple):
     execution: int
     """The execution that it belongs to, from 1."""
     array: IntArray
-    """The sequence numbers that it carries; undefined for a type that carries none."""
+    """The sequence numbers that it carries, and behind them what the protocol adds to them; undefined for a
+    type that carries none."""
 
 
 class Outbox(NamedTuple):
@@ -69,7 +80,8 @@ class Outbox(NamedTuple):
 
     marks: NDArray[np.int64]
     """What this call did: numbers of sends and of arrays among them; the execution learned (0: none), whether
-    ``stable`` rose, the execution finished (0: none), and what the timer was set to."""
+    ``stable`` rose, the execution finished (0: none), what the timer was set to, and how many changes of
+    membership it made."""
     kind: NDArray[np.int64]
     dest: NDArray[np.int64]
     execution: NDArray[np.int64]
@@ -77,6 +89,9 @@ class Outbox(NamedTuple):
     """What each send carries."""
     slot: NDArray[np.int64]
     """The rows of ``arrays`` that are free for the arrays of this call, in order."""
+    changes: NDArray[np.int64]
+    """Members that this call admitted (positive) or struck off (negative): status number × 2^20 + their
+    number + 1."""
     arrays: IntArray
 
 
@@ -144,6 +159,29 @@ def set_timer(out: Outbox, at: int) -> None:
 
 
 @kernel
+def _change(out: Outbox, value: int) -> None:
+    out.changes[out.marks[CHANGES]] = value
+    out.marks[CHANGES] += 1
+
+
+@kernel
+def admit(out: Outbox, member: int, status: int) -> None:
+    """Tell that from now on nothing becomes stable without this member, under this status number."""
+    _change(out, status * CHANGE_STATUS + member + 1)
+
+
+@kernel
+def strike_off(out: Outbox, member: int, status: int) -> None:
+    """Tell that from now on things may become stable without this member, under this status number."""
+    _change(out, -(status * CHANGE_STATUS + member + 1))
+
+
+@kernel
+def no_init(me: Member, now: int, out: Outbox) -> None:
+    """The ``init`` of a protocol whose members wait for the first message."""
+
+
+@kernel
 def no_timer(me: Member, now: int, out: Outbox) -> None:
     """The ``handle_timer`` of a protocol that sets no timer."""
 
@@ -157,16 +195,20 @@ def clear(marks: NDArray[np.int64]) -> None:
     marks[ROSE] = 0
     marks[FINISHED] = 0
     marks[TIMER] = AS_IT_IS
+    marks[CHANGES] = 0
 
 
-def make_outbox(sends_max: int, columns: int, dtype: type[np.integer[Any]]) -> Outbox:
-    """Allocate an outbox for up to ``sends_max`` sends in one call."""
+def make_outbox(
+    sends_max: int, columns: int, dtype: type[np.integer[Any]], *, changes_max: int = 0
+) -> Outbox:
+    """Allocate an outbox for up to ``sends_max`` sends and ``changes_max`` changes in one call."""
     return Outbox(
-        marks=np.zeros(6, np.int64),
+        marks=np.zeros(MARKS, np.int64),
         kind=np.zeros(sends_max, np.int64),
         dest=np.zeros(sends_max, np.int64),
         execution=np.zeros(sends_max, np.int64),
         carries=np.zeros(sends_max, np.int64),
         slot=np.arange(sends_max, dtype=np.int64),
+        changes=np.zeros(max(changes_max, 1), np.int64),
         arrays=np.zeros((sends_max, columns), dtype),
     )

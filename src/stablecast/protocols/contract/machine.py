@@ -10,7 +10,7 @@ plain driver of the simulator both use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from stablecast.protocols.contract.kernels import (
     ARRAY,
     AS_IT_IS,
+    CHANGE_STATUS,
+    CHANGES,
     FINISHED,
     LEARNED,
     NEVER,
@@ -31,7 +33,7 @@ from stablecast.protocols.contract.kernels import (
     clear,
     make_outbox,
 )
-from stablecast.protocols.contract.protocol import Protocol
+from stablecast.protocols.contract.protocol import Protocol, Sizes
 
 IntArray = NDArray[np.integer[Any]]
 
@@ -64,6 +66,22 @@ class Received:
     """The numbers that it carries, if it carries any."""
 
 
+@dataclass(frozen=True)
+class Change:
+    """A member that was admitted or struck off."""
+
+    member: int
+    status: int
+    """Its status number: it grows each time that it comes back."""
+    admitted: bool
+
+    @classmethod
+    def of(cls, value: int) -> Change:
+        """Read an entry of ``Outbox.changes``."""
+        status, member = divmod(abs(value) - 1, CHANGE_STATUS)
+        return cls(member, status, value > 0)
+
+
 class Machine:
     """One member's protocol state, driven by calls."""
 
@@ -76,8 +94,13 @@ class Machine:
         place: NDArray[np.int32],
         columns: int,
         dtype: type[np.integer[Any]] = np.int64,
+        params: Mapping[str, int] | None = None,
+        seed: int = 0,
     ) -> None:
         self.protocol = protocol
+        values = protocol.parameter_values(params or {})
+        sizes = Sizes(group_size, columns, columns, 4, values)
+        width = columns + protocol.side(sizes)
         self.me = Member(
             number=index,
             group_size=group_size,
@@ -86,9 +109,13 @@ class Machine:
             stable=np.zeros(columns, dtype),
             reg=np.zeros(protocol.registers, np.int64),
             place=place,
+            own=np.zeros(max(protocol.own(sizes), 1), dtype),
+            params=np.array(values or (0,), np.int64),
+            seed=seed,
         )
-        self._out = make_outbox(protocol.sends_max, columns, dtype)
-        self._no_array = np.zeros(columns, dtype)
+        changes = group_size + 1 if protocol.autonomous else 0
+        self._out = make_outbox(protocol.sends_max, width, dtype, changes_max=changes)
+        self._no_array = np.zeros(width, dtype)
         self._timer = NEVER
 
     @property
@@ -100,6 +127,18 @@ class Machine:
     def finished(self) -> int:
         """The execution that the last call finished at this member, 0 if none."""
         return int(self._out.marks[FINISHED])
+
+    @property
+    def changes(self) -> list[Change]:
+        """Members that the last call admitted or struck off."""
+        told = self._out.changes[: int(self._out.marks[CHANGES])]
+        return [Change.of(int(value)) for value in told]
+
+    def init(self, now: int) -> list[Sent]:
+        """Begin to take part, at the start of the group or when this member joins it."""
+        clear(self._out.marks)
+        self.protocol.init(self.me, now, self._out)
+        return self._sent()
 
     def start(self, now: int) -> list[Sent]:
         """Begin the next execution; only member 0 is asked to."""
@@ -118,6 +157,10 @@ class Machine:
     def next_timer(self) -> int | None:
         """Return when ``handle_timer`` is to be called, None for not at all."""
         return None if self._timer == NEVER else self._timer
+
+    def ring_at(self, at: int) -> None:
+        """Have the timer go off at a time, whatever the kernels set it to."""
+        self._timer = at
 
     def handle_timer(self, now: int) -> list[Sent]:
         """Let the timer that was due go off."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stablecast.errors import unknown_name
 from stablecast.overlays import Tree
+from stablecast.protocols.contract.kernels import no_init
 
 Kernel = Callable[..., None]
 
@@ -30,6 +32,42 @@ def columns(*entries: Sequence[int] | NDArray[np.int64]) -> Place:
     table = np.stack([np.asarray(entry, dtype=np.int32) for entry in entries], axis=1)
     start = np.arange(table.shape[0] + 1, dtype=np.int64) * table.shape[1]
     return Place(np.ascontiguousarray(table).reshape(-1), start)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a protocol: one whole number for a whole group."""
+
+    name: str
+    """As it is called on the command line, with underscores."""
+    default: int
+    help: str
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the size of a protocol's arrays and messages follows from."""
+
+    group: int
+    """Members."""
+    tracked: int
+    """Sequence numbers of an array that are there."""
+    wire: int
+    """Sequence numbers of an array on the wire."""
+    entry_bytes: int
+    params: tuple[int, ...]
+
+
+def _none(sizes: Sizes) -> int:
+    return 0
+
+
+def _nowhere(sizes: Sizes) -> int:
+    return -1
+
+
+def _no_bytes(sizes: Sizes) -> tuple[int, ...]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -54,16 +92,47 @@ class Protocol:
     """Places every member in the overlay, given the tree of members."""
     module: str
     """The module that defines the kernels; the simulator compiles its loop against it."""
+    init: Kernel = no_init
+    """``init(me, now, out)``: a member begins to take part, at the start or when it joins later."""
+    places: Callable[[Tree, Sizes, int], Place] | None = None
+    """For a protocol whose places follow from its parameters and a seed, in place of ``place``."""
+    parameters: tuple[Parameter, ...] = ()
+    autonomous: bool = False
+    """Whether members run by their own timers, with no member that starts executions."""
     rows: tuple[str, ...] = ()
     """For each kind, the row of the papers' tables that it is counted in; by default the kind itself."""
     registers: int = 4
     """Length of ``Member.reg``."""
     slots: int = 1
     """Rows of ``Member.gathered``."""
+    own: Callable[[Sizes], int] = _none
+    """Length of ``Member.own``."""
+    side: Callable[[Sizes], int] = _none
+    """Entries that a message's array has behind its sequence numbers."""
+    book: Callable[[Sizes], int] = _nowhere
+    """Where ``Member.own`` has a status number for each member, odd while it is in; -1 for nowhere."""
+    extra_bytes: Callable[[Sizes], tuple[int, ...]] = _no_bytes
+    """For each kind, bytes on the wire beyond header and sequence numbers."""
     timed: bool = False
     """Whether its kernels set timers."""
+    leaving: int = -1
+    """The register that tells a member to leave at its next timer; -1: it just goes."""
+    check: Callable[[Sizes], None] | None = None
+    """Refuses parameters that do not fit together."""
     sends_max: int = 4
     """Most messages that one kernel call puts into the outbox."""
+
+    def parameter_values(self, given: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the parameters' values in their order, refusing names that there are not."""
+        names = [parameter.name for parameter in self.parameters]
+        for name in given:
+            if name not in names:
+                raise unknown_name(f"parameter of {self.name}", name, names)
+        return tuple(given.get(parameter.name, parameter.default) for parameter in self.parameters)
+
+    def places_of(self, tree: Tree, sizes: Sizes, seed: int) -> Place:
+        """Place every member in the overlay."""
+        return self.place(tree) if self.places is None else self.places(tree, sizes, seed)
 
     def row_of(self, kind: int) -> str:
         """Return the table row that messages of a kind are counted in."""

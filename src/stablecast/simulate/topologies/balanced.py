@@ -9,11 +9,16 @@ from stablecast.overlays import Tree
 from stablecast.simulate.topologies import Topology, draw_members
 
 
-def balanced(*, nodes: int = 200, degree: int = 4, members: int | None = None, seed: int = 0) -> Topology:
+def balanced(
+    *, nodes: int | None = None, degree: int = 4, members: int | None = None, seed: int = 0
+) -> Topology:
     """Build a tree whose inner nodes have ``degree`` neighbours; the last level is spread evenly.
 
-    The root has ``degree`` children and every other inner node ``degree - 1``.
+    The root has ``degree`` children and every other inner node ``degree - 1``.  Without a number of nodes
+    there are as many as members, or 200.
     """
+    if nodes is None:
+        nodes = 200 if members is None else members
     if nodes < 1:
         raise InvalidInput(f"{nodes} nodes make no tree (accepted: 1 or more)")
     if degree < 2:

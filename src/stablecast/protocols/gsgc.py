@@ -1,0 +1,446 @@
+"""gsgc: every member gossips its minimum so far to random members, round after round.
+
+Promise
+    A member calls a message stable only after some member has seen that everyone whom it then counted in had
+    received it.  As long as no live member is struck off, that is everyone.
+How it works
+    In every round each member keeps M, the minimum of the received arrays that it has heard of, and W, the
+    set of members whose arrays are in it.  Once a step, at a phase of its own, it sends both to a few random
+    members; who hears them takes minimum and union.  The first member whose W holds everyone has the result
+    S = M, multicasts it or puts it on its gossip, and begins the next round.
+Why it is safe
+    M is a minimum over arrays that the members of W really had, at some time in the past, and received
+    prefixes only grow.  So S is below what every member of W has.
+Where it departs from the printed pseudo-code (Figure 2)
+    A member that enters a round on someone else's message adds itself to what it takes over; as printed, it
+    never would, and the round would not end.  A message from a round further ahead, which the paper calls
+    impossible and which membership changes make possible, is treated like one from the next round.
+Failure detection (Figure 3), when ``threshold`` is above 0
+    ``live`` counts a member's steps since each other one gave a sign of life, directly or through others.
+    At ``threshold`` that one is struck off.
+Membership
+    ``status`` has a number for each member: odd while it is in, even while it is not; it only grows, and the
+    larger one wins.  A round is complete when W holds everyone whose number is odd.  It travels with W, so
+    whoever has a member's array also knows everyone that this member knew.  ``common`` is the set of members
+    that everyone in W knew when adding its array; who is in the ``common`` of a complete round is known to
+    all from then on, and so is *admitted*: nothing sent later becomes stable without it.  A member that
+    finds itself struck off is out, and comes back, caught up by a late-join handler, as a new one.  Every
+    few steps one message goes to any rank, in or not, so that parts that have struck each other off meet.
+Cost
+    ``subgroup`` unicasts a member and step; a message has 4m + n/8 + 4 bytes beyond its header.
+Paper
+    GSGC: An Efficient Gossip-Style Garbage Collection Scheme for Scalable Reliable Multicast, section 3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stablecast._jit import kernel
+from stablecast.errors import InvalidInput
+from stablecast.frontier import copy_into, exceeds, take_minimum
+from stablecast.overlays import Tree
+from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
+from stablecast.protocols.contract.kernels import (
+    GROUP,
+    NEVER,
+    SENDS,
+    Member,
+    Message,
+    Outbox,
+    admit,
+    declare_stable,
+    finish,
+    send_array,
+    set_timer,
+    strike_off,
+)
+from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes, columns
+
+GOSSIP, STABLE = 0, 1
+ROUND, STEPS, DRAWS, OUT, LEAVING = 0, 1, 2, 3, 4  # registers
+SUBGROUP, STEP, SHARE, THRESHOLD, INITIAL = 0, 1, 2, 3, 4  # parameters
+PIGGYBACK, MULTICAST = 1, 2  # bits of SHARE
+SUBGROUP_MAX = 32
+HANDLERS = 3
+"""Late-join handlers: the first members, whom everyone who joins knows."""
+BITS = 30
+"""Members in one word of a set."""
+TRIES = 16
+PROBE = 4
+"""Every so many steps the first message goes to any rank."""
+
+
+@kernel
+def words(n: int) -> int:
+    """Return the length of a set of ``n`` members."""
+    return (n + BITS - 1) // BITS
+
+
+# The layout of ``own``, and of a message's array: M, W, S if it is piggybacked, and with failure detection
+# status, live and common.  Behind that, of ``own`` alone: the status under which each member was admitted.
+
+
+@kernel
+def at_stable(me: Member) -> int:
+    """Return where S begins."""
+    return int(me.received.size + words(me.group_size))
+
+
+@kernel
+def at_status(me: Member) -> int:
+    """Return where the members' status numbers begin."""
+    return int(at_stable(me) + (me.received.size if me.params[SHARE] & PIGGYBACK else 0))
+
+
+@kernel
+def at_live(me: Member) -> int:
+    """Return where the counts of steps since a sign of life begin."""
+    return at_status(me) + me.group_size
+
+
+@kernel
+def at_common(me: Member) -> int:
+    """Return where the set of members that everyone in W knew begins."""
+    return at_live(me) + me.group_size
+
+
+@kernel
+def at_admitted(me: Member) -> int:
+    """Return where the status numbers of admitted members begin."""
+    return at_common(me) + words(me.group_size)
+
+
+@kernel
+def init(me: Member, now: int, out: Outbox) -> None:
+    """Take part from now on: gossip once a step, at a random phase."""
+    me.reg[OUT] = 0
+    if me.params[THRESHOLD] > 0:
+        _enter(me)
+    _begin_round(me)
+    me.reg[DRAWS] += 1
+    phase = uniform(me.seed, PROTOCOL_STREAM + me.number, me.reg[DRAWS]) * me.params[STEP]
+    set_timer(out, now + int(phase))
+
+
+@kernel
+def _enter(me: Member) -> None:
+    """Count oneself in: as one of the first members, or as a newcomer that knows the late-join handlers."""
+    status, admitted, live = at_status(me), at_admitted(me), at_live(me)
+    initial = me.params[INITIAL] if me.params[INITIAL] > 0 else me.group_size
+    own = me.own[status + me.number]
+    if own == 0 and me.number < initial:
+        for j in range(initial):
+            me.own[status + j] = 1
+            me.own[admitted + j] = 1
+    else:
+        me.own[status + me.number] = own + 1 + own % 2
+        for j in range(min(HANDLERS, initial)):
+            me.own[status + j] = max(me.own[status + j], 1)
+    for j in range(me.group_size):
+        me.own[live + j] = 0
+
+
+@kernel
+def _begin_round(me: Member) -> None:
+    """M = R and W = {me}; what is common is what this member knows."""
+    m, w = me.received.size, words(me.group_size)
+    copy_into(me.own[:m], me.received)
+    for k in range(w):
+        me.own[m + k] = 0
+    _add(me, m, me.number)
+    if me.params[THRESHOLD] > 0:
+        status, common = at_status(me), at_common(me)
+        for k in range(w):
+            me.own[common + k] = 0
+        for j in range(me.group_size):
+            if me.own[status + j] % 2 == 1:
+                _add(me, common, j)
+
+
+@kernel
+def _add(me: Member, at: int, j: int) -> None:
+    me.own[at + j // BITS] |= 1 << (j % BITS)
+
+
+@kernel
+def _has(me: Member, at: int, j: int) -> bool:
+    return bool(me.own[at + j // BITS] >> (j % BITS) & 1)
+
+
+@kernel
+def start(me: Member, now: int, out: Outbox) -> None:
+    """No member starts a round: all run by their own timers."""
+
+
+@kernel
+def handle_timer(me: Member, now: int, out: Outbox) -> None:
+    """One step: grow older, and gossip to a random sub-group."""
+    if me.reg[OUT]:
+        return
+    if me.params[THRESHOLD] > 0:
+        _grow_older(me, out)
+        if me.reg[LEAVING]:
+            me.own[at_status(me) + me.number] += 1
+    if me.params[SHARE] & PIGGYBACK:
+        copy_into(me.own[at_stable(me) : at_stable(me) + me.received.size], me.stable)
+    me.reg[STEPS] += 1
+    drew_itself = False
+    for _ in range(me.params[SUBGROUP]):
+        dest = _choose(me, out, drew_itself)
+        drew_itself = drew_itself or dest == me.number
+        if dest >= 0 and dest != me.number:
+            send_array(out, GOSSIP, dest, me.reg[ROUND] + 1, me.own)
+    if me.reg[LEAVING]:
+        me.reg[OUT] = 1
+        strike_off(out, me.number, me.own[at_status(me) + me.number] - 1 if me.params[THRESHOLD] > 0 else 1)
+        set_timer(out, NEVER)
+        return
+    set_timer(out, now + me.params[STEP])
+    _end_round_if_complete(me, out)
+
+
+@kernel
+def _grow_older(me: Member, out: Outbox) -> None:
+    """Figure 3: count a step for everyone, and strike off who has been silent for too long."""
+    status, live = at_status(me), at_live(me)
+    for j in range(me.group_size):
+        if j != me.number and me.own[status + j] % 2 == 1:
+            me.own[live + j] += 1
+            if me.own[live + j] >= me.params[THRESHOLD]:
+                strike_off(out, j, me.own[status + j])
+                me.own[status + j] += 1
+
+
+@kernel
+def _choose(me: Member, out: Outbox, drew_itself: bool) -> int:
+    """Return a random member that was not chosen in this step yet, -1 if none is found.
+
+    As in the paper all ranks may be drawn, one's own included, which is then a message less.
+    """
+    for _ in range(TRIES):
+        me.reg[DRAWS] += 1
+        draw = uniform(me.seed, PROTOCOL_STREAM + me.number, me.reg[DRAWS])
+        dest = _pick(me, draw, out.marks[SENDS] == 0)
+        if dest < 0:
+            return -1
+        fresh = not (drew_itself and dest == me.number)
+        for k in range(out.marks[SENDS]):
+            fresh = fresh and out.dest[k] != dest
+        if fresh:
+            return dest
+    return -1
+
+
+@kernel
+def _pick(me: Member, draw: float, first: bool) -> int:
+    """Return one of the members that are in, or now and then any rank."""
+    n = me.group_size
+    if me.params[THRESHOLD] == 0 or (first and me.reg[STEPS] % PROBE == 0):
+        return int(draw * n)
+    status = at_status(me)
+    count = 0
+    for j in range(n):
+        count += me.own[status + j] % 2 == 1
+    left = int(draw * count)
+    for j in range(n):
+        if me.own[status + j] % 2 == 1:
+            if left == 0:
+                return j
+            left -= 1
+    return -1
+
+
+@kernel
+def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
+    """Figure 2: take in a gossip message, or the result of a round."""
+    if me.reg[OUT]:
+        return
+    if me.params[THRESHOLD] > 0:
+        _learn_membership(me, message)
+        if me.own[at_status(me) + me.number] % 2 == 0:
+            _find_oneself_struck_off(me, out)
+            return
+    m, heard = me.received.size, message.execution - 1
+    if message.kind == STABLE:
+        declare_stable(me, out, message.execution, message.array[:m])
+        if heard >= me.reg[ROUND]:
+            _end_round(me, out, heard)
+        return
+    if me.params[SHARE] & PIGGYBACK:
+        result = message.array[at_stable(me) : at_stable(me) + m]
+        if heard > 0 and exceeds(result, me.stable):
+            declare_stable(me, out, heard, result)
+    if heard < me.reg[ROUND]:
+        return
+    if heard > me.reg[ROUND]:
+        finish(out, heard)
+        me.reg[ROUND] = heard
+        _begin_round(me)
+    _take_in(me, message)
+    _end_round_if_complete(me, out)
+
+
+@kernel
+def _learn_membership(me: Member, message: Message) -> None:
+    """The larger status wins; a sign of life counts if it is of the member as it is now."""
+    status, live, m = at_status(me), at_live(me), me.received.size
+    for j in range(me.group_size):
+        told = message.array[status + j]
+        if told > me.own[status + j]:
+            me.own[status + j] = told
+            me.own[live + j] = message.array[live + j]
+            me.own[m + j // BITS] &= ~(1 << (j % BITS))
+        elif told == me.own[status + j]:
+            me.own[live + j] = min(me.own[live + j], message.array[live + j])
+    if message.array[status + message.source] == me.own[status + message.source]:
+        me.own[live + message.source] = 0
+
+
+@kernel
+def _find_oneself_struck_off(me: Member, out: Outbox) -> None:
+    me.reg[OUT] = 1
+    strike_off(out, me.number, me.own[at_status(me) + me.number] - 1)
+    set_timer(out, NEVER)
+
+
+@kernel
+def _take_in(me: Member, message: Message) -> None:
+    """M = ArrayMin(M, M'), W = W or W'; arrays of members as they are no more do not count in W."""
+    m, w = me.received.size, words(me.group_size)
+    news = False
+    for k in range(w):
+        news = news or (message.array[m + k] & ~me.own[m + k]) != 0
+    if not news:
+        return
+    take_minimum(me.own[:m], message.array)
+    if me.params[THRESHOLD] == 0:
+        for k in range(w):
+            me.own[m + k] |= message.array[m + k]
+        return
+    status, common = at_status(me), at_common(me)
+    for k in range(w):
+        me.own[common + k] &= message.array[common + k]
+    for j in range(me.group_size):
+        if message.array[m + j // BITS] >> (j % BITS) & 1 and message.array[status + j] == me.own[status + j]:
+            _add(me, m, j)
+
+
+@kernel
+def _end_round_if_complete(me: Member, out: Outbox) -> None:
+    """With everyone in W the minimum so far is the stability array."""
+    if not _is_complete(me):
+        return
+    m, execution = me.received.size, me.reg[ROUND] + 1
+    declare_stable(me, out, execution, me.own[:m])
+    if me.params[SHARE] & MULTICAST:
+        send_array(out, STABLE, GROUP, execution, me.own)
+    _end_round(me, out, execution - 1)
+
+
+@kernel
+def _is_complete(me: Member) -> bool:
+    m, n = me.received.size, me.group_size
+    if me.params[THRESHOLD] == 0:
+        for k in range(words(n)):
+            if me.own[m + k] != (1 << min(BITS, n - k * BITS)) - 1:
+                return False
+        return True
+    status = at_status(me)
+    for j in range(n):
+        if me.own[status + j] % 2 == 1 and not _has(me, m, j):
+            return False
+    return True
+
+
+@kernel
+def _end_round(me: Member, out: Outbox, ended: int) -> None:
+    """Admit whom everyone knew in the round that has ended, and begin the next one."""
+    if me.params[THRESHOLD] > 0:
+        status, common, admitted = at_status(me), at_common(me), at_admitted(me)
+        complete = me.reg[ROUND] == ended and _is_complete(me)
+        for j in range(me.group_size):
+            number = me.own[status + j]
+            if complete and number % 2 == 1 and _has(me, common, j) and me.own[admitted + j] != number:
+                me.own[admitted + j] = number
+                admit(out, j, number)
+    finish(out, ended + 1)
+    me.reg[ROUND] = ended + 1
+    _begin_round(me)
+
+
+def place(tree: Tree) -> Place:
+    """No structure: every member may gossip to every other."""
+    return columns(np.zeros(tree.size, np.int64))
+
+
+def _set_words(n: int) -> int:
+    return -(-n // BITS)
+
+
+def _side(sizes: Sizes) -> int:
+    n, share, threshold = sizes.group, sizes.params[SHARE], sizes.params[THRESHOLD]
+    result = sizes.tracked if share & PIGGYBACK else 0
+    return _set_words(n) + result + (2 * n + _set_words(n) if threshold > 0 else 0)
+
+
+def _own(sizes: Sizes) -> int:
+    return sizes.tracked + _side(sizes) + (sizes.group if sizes.params[THRESHOLD] > 0 else 0)
+
+
+def _extra_bytes(sizes: Sizes) -> tuple[int, ...]:
+    """Return bytes beyond header and M: W as bits, the round, S if piggybacked, status and live as bytes."""
+    bits = -(-sizes.group // 8)
+    result = sizes.wire * sizes.entry_bytes if sizes.params[SHARE] & PIGGYBACK else 0
+    members = 2 * sizes.group + bits if sizes.params[THRESHOLD] > 0 else 0
+    return 4 + bits + result + members, 4 + members
+
+
+def _check(sizes: Sizes) -> None:
+    subgroup, step, share, threshold, _ = sizes.params
+    if not 1 <= subgroup <= SUBGROUP_MAX:
+        raise InvalidInput(f"subgroup {subgroup} is not accepted (accepted: 1 to {SUBGROUP_MAX})")
+    if step < 1:
+        raise InvalidInput("step is not accepted (accepted: a time above 0)")
+    if share not in (PIGGYBACK, MULTICAST, PIGGYBACK | MULTICAST):
+        raise InvalidInput(f"share {share} is not accepted (accepted: 1, 2 or 3)")
+    if threshold < 0:
+        raise InvalidInput(f"threshold {threshold} is not accepted (accepted: 0 or more)")
+
+
+def _book(sizes: Sizes) -> int:
+    """Return where ``own`` has the members' status numbers, -1 without failure detection."""
+    share, threshold = sizes.params[SHARE], sizes.params[THRESHOLD]
+    result = sizes.tracked if share & PIGGYBACK else 0
+    return sizes.tracked + _set_words(sizes.group) + result if threshold > 0 else -1
+
+
+PROTOCOL = Protocol(
+    name="gsgc",
+    title="every member gossips its minimum so far to random members, round after round",
+    paper="gossip, section 3",
+    kinds=("GOSSIP", "STABLE"),
+    start=start,
+    receive=receive,
+    handle_timer=handle_timer,
+    place=place,
+    module=__name__,
+    init=init,
+    parameters=(
+        Parameter("subgroup", 3, "members that one gossips to in a step"),
+        Parameter("step", 1_000_000_000_000, "time between two steps of a member"),
+        Parameter("share", MULTICAST, "how results spread: 1 piggybacked, 2 multicast, 3 both"),
+        Parameter("threshold", 0, "steps of silence until a member is struck off; 0 for never"),
+        Parameter("initial", 0, "members that are there from the start; 0 for all"),
+    ),
+    autonomous=True,
+    timed=True,
+    registers=5,
+    leaving=LEAVING,
+    check=_check,
+    own=_own,
+    side=_side,
+    book=_book,
+    extra_bytes=_extra_bytes,
+    sends_max=SUBGROUP_MAX + 2,
+)

@@ -1,0 +1,113 @@
+"""Faults are data: what happens to which member, and when.
+
+A schedule is written as steps separated by semicolons, members as numbers, ranges and lists, times in
+milliseconds:
+
+    crash 3 at 5000; leave 4,7 at 6000; join 2 at 9000; partition 0-49 from 1000 to 8000
+
+``join 2`` lets the next two members come that were not there from the start; all others are there at 0.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from stablecast.errors import InvalidInput
+
+CRASH, LEAVE, JOIN, MOVE = 0, 1, 2, 3
+"""What may happen to a member; ``MOVE`` puts it on a side of a partition."""
+WAITING = -1
+"""In place of a side: a member that is to join waits for the next round."""
+PS_PER_MS = 1_000_000_000
+ACCEPTED = "accepted: 'crash M at MS', 'leave M at MS', 'join COUNT at MS', 'partition M from MS to MS'"
+_ONCE = re.compile(r"(crash|leave|join)\s+([\d,\s-]+?)\s+at\s+([\d.]+)")
+_PARTITION = re.compile(r"partition\s+([\d,\s-]+?)\s+from\s+([\d.]+)\s+to\s+([\d.]+)")
+
+
+@dataclass(frozen=True, order=True)
+class Fault:
+    """One thing that happens to one member."""
+
+    at_ps: int
+    what: int
+    member: int
+    side: int = 0
+    """Of ``MOVE``: the side that the member is on from then on."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """All faults of a run, in the order in which they happen."""
+
+    faults: tuple[Fault, ...] = ()
+    initial: int = 0
+    """Members that are there from the start."""
+
+
+def read_schedule(text: str, members: int) -> Schedule:
+    """Read a schedule for a group of that size, members that join later included."""
+    steps = [step.strip() for step in text.split(";") if step.strip()]
+    joining = sum(_joining(step) for step in steps)
+    if joining >= members:
+        raise InvalidInput(f"faults: {joining} of {members} members cannot all join later")
+    initial = members - joining
+    faults: list[Fault] = []
+    following = initial
+    for side, step in enumerate(steps, 1):
+        made = _read_step(step, members, following, side)
+        following += sum(fault.what == JOIN for fault in made)
+        faults += made
+    return Schedule(tuple(sorted(faults)), initial)
+
+
+def _joining(step: str) -> int:
+    found = _ONCE.fullmatch(step)
+    return _count(found[2]) if found and found[1] == "join" else 0
+
+
+def _read_step(step: str, members: int, following: int, side: int) -> list[Fault]:
+    once, partition = _ONCE.fullmatch(step), _PARTITION.fullmatch(step)
+    if once and once[1] == "join":
+        return [Fault(_ps(once[3]), JOIN, following + k) for k in range(_count(once[2]))]
+    if once:
+        what = CRASH if once[1] == "crash" else LEAVE
+        return [Fault(_ps(once[3]), what, member) for member in _members(once[2], members)]
+    if partition:
+        chosen, begin, end = _members(partition[1], members), _ps(partition[2]), _ps(partition[3])
+        if end <= begin:
+            raise InvalidInput(f"faults: '{step}' ends before it begins")
+        moves = [Fault(begin, MOVE, member, side) for member in chosen]
+        return moves + [Fault(end, MOVE, member, 0) for member in chosen]
+    raise InvalidInput(f"faults: '{step}' is not understood ({ACCEPTED})")
+
+
+def _count(text: str) -> int:
+    if not text.strip().isdigit() or int(text) < 1:
+        raise InvalidInput(f"faults: join '{text}' is not accepted (accepted: a number above 0)")
+    return int(text)
+
+
+def _ps(text: str) -> int:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidInput(f"faults: time '{text}' is not accepted (accepted: milliseconds)")
+    return round(value * PS_PER_MS)
+
+
+def _members(text: str, members: int) -> list[int]:
+    chosen: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        if not found:
+            raise InvalidInput(f"faults: members '{text}' are not accepted (accepted: 3 or 0-4,7)")
+        first = int(found[1])
+        chosen += range(first, int(found[2] or first) + 1)
+    wrong = [member for member in chosen if member >= members]
+    if wrong or not chosen:
+        raise InvalidInput(f"faults: no member {wrong[:1] or text} in a group of {members}")
+    return sorted(set(chosen))

@@ -1,0 +1,204 @@
+"""What gossip promises, on machines without a network model."""
+
+import numpy as np
+import pytest
+from gossip_group import STEP, GossipGroup
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stablecast.protocols import protocol
+from stablecast.protocols.contract import Machine, Received
+from stablecast.protocols.gsgc import GOSSIP, MULTICAST, PIGGYBACK, ROUND
+
+SHARES = (PIGGYBACK, MULTICAST, PIGGYBACK | MULTICAST)
+
+
+def pair(**params):
+    """Two machines that one moves by hand."""
+    found = protocol("gsgc")
+    place = np.zeros(1, np.int32)
+    machines = [
+        Machine(found, index=i, group_size=2, place=place, columns=1, params=params) for i in range(2)
+    ]
+    for machine in machines:
+        machine.me.received[:] = 5 + machine.me.number
+        machine.init(0)
+    return machines
+
+
+def gossip_of(machine):
+    """What a member would send now, to whomever."""
+    me = machine.me
+    width = machine._no_array.size
+    return Received(GOSSIP, me.number, int(me.reg[ROUND]) + 1, me.own[:width].copy())
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_two_members_find_the_minimum(share):
+    first, second = pair(share=share)
+    first.receive(gossip_of(second), 1)
+    assert first.me.stable.tolist() == [5]
+    assert first.me.reg[ROUND] == 1
+    assert first.learned == first.finished == 1
+
+
+def test_a_member_that_enters_a_round_on_anothers_message_adds_itself():
+    first, second = pair()
+    first.receive(gossip_of(second), 1)
+    second.me.received[:] = 9
+    second.receive(gossip_of(first), 2)  # the next round's, before the result of this one
+    assert second.me.reg[ROUND] == 2  # both are in it, so it is over at once
+    assert second.me.stable.tolist() == [5]
+
+
+def test_a_message_from_a_round_further_ahead_is_no_error():
+    first, second = pair()
+    ahead = gossip_of(second)
+    first.receive(Received(GOSSIP, 1, 40, ahead.array), 1)
+    assert first.me.reg[ROUND] == 40
+    assert first.me.stable.tolist() == [5]
+
+
+def test_a_message_of_an_earlier_round_changes_nothing():
+    first, second = pair()
+    old = gossip_of(second)
+    first.receive(old, 1)
+    before = first.me.own.copy()
+    first.receive(old, 2)
+    assert (first.me.own == before).all()
+    assert first.me.reg[ROUND] == 1
+
+
+def test_a_member_gossips_to_distinct_members_at_every_step():
+    found = protocol("gsgc")
+    machine = Machine(
+        found,
+        index=3,
+        group_size=10,
+        place=np.zeros(1, np.int32),
+        columns=1,
+        params={"subgroup": 5, "step": 100},
+        seed=7,
+    )
+    machine.init(0)
+    first = machine.next_timer()
+    assert 0 <= first < 100
+    seen = set()
+    for k in range(50):
+        sent = machine.handle_timer(first + 100 * k)
+        dests = [each.dest for each in sent]
+        assert len(set(dests)) == len(dests) >= 4  # one's own rank may be drawn, and is not sent to
+        assert 3 not in dests
+        seen |= set(dests)
+        assert machine.next_timer() == first + 100 * (k + 1)
+    assert seen == set(range(10)) - {3}
+
+
+@given(
+    n=st.integers(1, 8),
+    seed=st.integers(0, 10_000),
+    share=st.sampled_from(SHARES),
+    subgroup=st.integers(1, 3),
+    loss=st.floats(0, 0.4),
+    doubled=st.floats(0, 0.5),
+    data=st.data(),
+)
+@settings(max_examples=80)
+def test_nothing_unsafe_whatever_happens_and_all_is_stable_when_it_is_over(
+    n, seed, share, subgroup, loss, doubled, data
+):
+    joiners = data.draw(st.integers(0, min(3, n - 1)))
+    group = GossipGroup(
+        n,
+        seed=seed,
+        initial=n - joiners,
+        senders=min(2, n - joiners),
+        subgroup=subgroup,
+        share=share,
+        threshold=data.draw(st.sampled_from((16, 24, 60))),
+    )
+    group.loss, group.doubled = loss, doubled
+    group.delay_max = data.draw(st.sampled_from((10, 60, 250)))
+    coming = list(range(n - joiners, n))
+    for _ in range(data.draw(st.integers(0, 12))):
+        play(group, data, coming)
+        group.run(group.now + data.draw(st.integers(0, 12)) * STEP)
+    group.loss = group.doubled = 0.0
+    group.delay_max = STEP // 2
+    group.sides = [0] * n
+    while coming:
+        group.join(coming.pop(0))
+    for _ in range(200):
+        for member in range(n):
+            if group.alive[member]:
+                group.deliver_data(member, everything=True)
+        group.run(group.now + 10 * STEP)
+        if group.is_settled():
+            return
+    raise AssertionError("something that everyone has did not become stable")
+
+
+def play(group, data, coming):
+    """Let one thing happen; at least one member stays."""
+    staying = [i for i in range(group.n) if group.alive[i] and not group.left[i]]
+    what = data.draw(st.sampled_from(("send", "deliver", "crash", "leave", "join", "cut", "heal")))
+    if what == "send":
+        group.send_data(data.draw(st.integers(0, group.sent.size - 1)))
+    elif what == "deliver":
+        for member in staying:
+            group.deliver_data(member)
+    elif what in ("crash", "leave") and len(staying) > 1:
+        # Of the late-join handlers one stays: who joins has to know someone.
+        chosen = data.draw(st.sampled_from(staying[1:]))
+        (group.crash if what == "crash" else group.leave)(chosen)
+    elif what == "join" and coming:
+        group.join(coming.pop(0))
+    elif what == "cut":
+        group.sides = [data.draw(st.integers(0, 1)) for _ in range(group.n)]
+    elif what == "heal":
+        group.sides = [0] * group.n
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 7), threshold=st.integers(1, 4))
+@settings(max_examples=40)
+def test_rash_suspicion_costs_time_and_never_safety(seed, n, threshold):
+    group = GossipGroup(n, seed=seed, threshold=threshold)
+    group.loss = 0.3
+    for _ in range(30):
+        group.send_data(0)
+        for member in range(n):
+            if group.alive[member]:
+                group.deliver_data(member)
+        group.run(group.now + 3 * STEP)
+    assert all(group.alive)
+
+
+def test_a_crashed_member_holds_the_group_up_for_about_the_threshold():
+    group = GossipGroup(6, seed=3, threshold=20)
+    group.crash(5)
+    group.send_data(0)
+    for member in range(5):
+        group.deliver_data(member, everything=True)
+    group.run(15 * STEP)
+    assert not group.is_settled()
+    group.run(60 * STEP)
+    assert group.is_settled()
+    assert group.false_strikes == 0
+
+
+def test_parts_of_a_partition_collect_garbage_apart_and_merge():
+    group = GossipGroup(8, seed=4, threshold=12)
+    group.sides = [0] * 4 + [1] * 4
+    group.run(40 * STEP)
+    group.send_data(0)
+    for member in range(4):
+        group.deliver_data(member, everything=True)
+    group.run(80 * STEP)
+    assert all(group.machines[i].me.stable[0] == 1 for i in range(4))  # without the other side
+    assert all(group.machines[i].me.stable[0] == 0 for i in range(4, 8))
+    group.sides = [0] * 8
+    for member in range(8):
+        group.deliver_data(member, everything=True)
+    group.run(400 * STEP)
+    assert group.is_settled()
+    assert all((group.machines[i].me.own[group.book : group.book + 8] % 2 == 1).all() for i in range(8))
