@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from stablecast._jit import kernel
 from stablecast.overlays import Tree
 from stablecast.protocols.contract import Member, Message, Outbox, Place, Protocol, send, set_timer
+from stablecast.protocols.contract.kernels import no_init
 from stablecast.simulate import Setup, costs, topology
 from stablecast.simulate.compiled import loop_for
 from stablecast.simulate.prepare import prepare
@@ -28,6 +29,8 @@ UNICAST = 0
 FANOUT = 3
 STEP_PS = 9 * 10**12
 RECEIVED, LATENCY_SUM_PS, LAST_PS, SENT = 0, 1, 2, 3  # registers
+
+init = no_init
 
 
 @kernel
@@ -88,7 +91,7 @@ def run_unicast(dest: NDArray[np.int64], *, stagger_ps: int) -> UnicastRun:
     protocol = dataclasses.replace(PROTOCOL, place=lambda _: _places(dest))
     size_bytes = 236 + -(-members // 8)
     setup = Setup(
-        protocol=PROTOCOL.name,
+        protocol=protocol,
         topology=topology("balanced", nodes=members),
         costs=costs("wan1997", header_bytes=size_bytes),
         tracked=1,
