@@ -26,6 +26,7 @@ Membership
     all from then on, and so is *admitted*: nothing sent later becomes stable without it.  A member that
     finds itself struck off is out, and comes back, caught up by a late-join handler, as a new one.  Every
     few steps one message goes to any rank, in or not, so that parts that have struck each other off meet.
+    Results are then piggybacked in any case: who was cut off learns from S that there is something it lacks.
 Cost
     ``subgroup`` unicasts a member and step; a message has 4m + n/8 + 4 bytes beyond its header.
 Paper
@@ -58,7 +59,7 @@ from stablecast.protocols.contract.kernels import (
 from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes, columns
 
 GOSSIP, STABLE = 0, 1
-ROUND, STEPS, DRAWS, OUT, LEAVING = 0, 1, 2, 3, 4  # registers
+ROUND, STEPS, DRAWS, OUT, LEAVING, STEP_IN_FORCE = 0, 1, 2, 3, 4, 5  # registers
 SUBGROUP, STEP, SHARE, THRESHOLD, INITIAL = 0, 1, 2, 3, 4  # parameters
 PIGGYBACK, MULTICAST = 1, 2  # bits of SHARE
 SUBGROUP_MAX = 32
@@ -118,9 +119,15 @@ def init(me: Member, now: int, out: Outbox) -> None:
     if me.params[THRESHOLD] > 0:
         _enter(me)
     _begin_round(me)
+    set_timer(out, now + _phase(me))
+
+
+@kernel
+def _phase(me: Member) -> int:
+    """Draw where in a step this member gossips."""
+    me.reg[STEP_IN_FORCE] = me.params[STEP]
     me.reg[DRAWS] += 1
-    phase = uniform(me.seed, PROTOCOL_STREAM + me.number, me.reg[DRAWS]) * me.params[STEP]
-    set_timer(out, now + int(phase))
+    return int(uniform(me.seed, PROTOCOL_STREAM + me.number, me.reg[DRAWS]) * me.params[STEP])
 
 
 @kernel
@@ -196,7 +203,9 @@ def handle_timer(me: Member, now: int, out: Outbox) -> None:
         strike_off(out, me.number, me.own[at_status(me) + me.number] - 1 if me.params[THRESHOLD] > 0 else 1)
         set_timer(out, NEVER)
         return
-    set_timer(out, now + me.params[STEP])
+    # A new step takes a new phase: with the old ones all members would crowd into a part of a longer step.
+    same = me.reg[STEP_IN_FORCE] == me.params[STEP]
+    set_timer(out, now + (me.params[STEP] if same else 1 + _phase(me)))
     _end_round_if_complete(me, out)
 
 
@@ -396,6 +405,12 @@ def _extra_bytes(sizes: Sizes) -> tuple[int, ...]:
     return 4 + bits + result + members, 4 + members
 
 
+def _resolve(values: tuple[int, ...]) -> tuple[int, ...]:
+    """Where members come and go, a result also rides on gossip: who was cut off hears of what it lacks."""
+    subgroup, step, share, threshold, initial = values
+    return subgroup, step, share | PIGGYBACK if threshold > 0 else share, threshold, initial
+
+
 def _check(sizes: Sizes) -> None:
     subgroup, step, share, threshold, _ = sizes.params
     if not 1 <= subgroup <= SUBGROUP_MAX:
@@ -435,8 +450,9 @@ PROTOCOL = Protocol(
     ),
     autonomous=True,
     timed=True,
-    registers=5,
+    registers=6,
     leaving=LEAVING,
+    resolve=_resolve,
     check=_check,
     own=_own,
     side=_side,

@@ -20,7 +20,7 @@ from stablecast.simulate.state import (
     VIOLATION_MEMBER,
 )
 from stablecast.simulate.struct import Sim
-from stablecast.simulate.traffic import release
+from stablecast.simulate.traffic import hear_of, release
 
 IntArray = NDArray[np.integer[Any]]
 
@@ -111,6 +111,8 @@ def note_releases(sim: Sim, member: int, now: int) -> None:
     for j in range(stable.size):
         if stable[j] > declared[j]:
             release(sim, member, j, declared[j], stable[j], now)
+            if stable[j] > sim.received[member, j]:
+                hear_of(sim, member, j, stable[j], now)
         settled &= stable[j] == sim.columns[j].target
     if settled and not sim.members[member].settled:
         sim.members[member].settled = 1

@@ -465,6 +465,8 @@ class _Driver:
         if self.plan.messages_each:
             for column in np.flatnonzero(stable > before).tolist():
                 self.traffic.release(member, column, int(before[column]), int(stable[column]))
+                if stable[column] > seat.machine.me.received[column]:
+                    self.traffic.hear_of(member, column, int(stable[column]))
             targets = [column.target for column in self.traffic.columns]
             seat.settled = stable.tolist() == targets
 

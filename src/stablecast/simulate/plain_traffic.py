@@ -309,6 +309,12 @@ class DataTraffic:
             first, last = missing[0], missing[-1]
             self.network.post(Letter(NAK, station.index, leader, size, column=column, first=first, last=last))
 
+    def hear_of(self, member: int, column: int, number: int) -> None:
+        """A member that was not waited for learns, from what is stable, that it lacks something."""
+        station = self.stations[member]
+        station.highest[column] = max(station.highest[column], number)
+        self._ask(station, column)
+
     def _take_request(self, column: Column, born_ps: int) -> None:
         """Let a leader number a message for one of its senders; without room it waits its turn."""
         if column.waiting_ps or not self._has_room(column):

@@ -220,6 +220,13 @@ def _ask(sim: Sim, member: int, column: int, now: int) -> None:
 
 
 @kernel
+def hear_of(sim: Sim, member: int, column: int, number: int, now: int) -> None:
+    """A member that was not waited for learns, from what is stable, that it lacks something."""
+    sim.highest[member, column] = max(sim.highest[member, column], number)
+    _ask(sim, member, column, now)
+
+
+@kernel
 def ask_again(sim: Sim, member: int, now: int) -> None:
     """Repeat the requests of a member that are due."""
     sim.members[member].nak_at = NEVER

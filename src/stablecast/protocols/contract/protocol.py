@@ -117,6 +117,8 @@ class Protocol:
     """Whether its kernels set timers."""
     leaving: int = -1
     """The register that tells a member to leave at its next timer; -1: it just goes."""
+    resolve: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
+    """Sets parameters that follow from others."""
     check: Callable[[Sizes], None] | None = None
     """Refuses parameters that do not fit together."""
     sends_max: int = 4
@@ -128,7 +130,8 @@ class Protocol:
         for name in given:
             if name not in names:
                 raise unknown_name(f"parameter of {self.name}", name, names)
-        return tuple(given.get(parameter.name, parameter.default) for parameter in self.parameters)
+        values = tuple(given.get(parameter.name, parameter.default) for parameter in self.parameters)
+        return values if self.resolve is None else self.resolve(values)
 
     def places_of(self, tree: Tree, sizes: Sizes, seed: int) -> Place:
         """Place every member in the overlay."""

@@ -1,0 +1,52 @@
+"""The step controller of the gossip paper on running groups."""
+
+import numpy as np
+
+from stablecast.simulate import simulate
+from stablecast.simulate.options import Options
+from stablecast.theory.step_search import StepController
+
+
+def rounds_with(controller, *, rounds, bandwidth_bps=30e3, seed=0):
+    """Run a group under a controller; return the step and the time of every round, in seconds."""
+    told = []
+
+    def steer(number, step_s, took_s):
+        told.append((step_s, took_s))
+        return controller.round_finished(took_s, step_s)
+
+    options = Options(
+        protocol="gsgc",
+        topology="balanced",
+        members=60,
+        senders=50,
+        tracked=4,
+        costs="wan1997",
+        bandwidth_bps=bandwidth_bps,
+        queue_limit=64,  # without a limit, what too small a step leaves behind would not drain for hours
+        subgroup=1,
+        step_s=controller.step,
+        executions=rounds,
+        stop_at_first=True,
+        seed=seed,
+    )
+    simulate(options.setup(), steer=steer)
+    return np.array(told)
+
+
+def test_a_running_group_finds_a_good_step_by_itself():
+    controller = StepController(0.4, 8.0, 0.3, search_step=0.2)
+    told = rounds_with(controller, rounds=200)
+    first, last = told[:3, 1].mean(), told[-20:, 1].mean()
+    assert last < first / 1.5
+    low, high = controller.window
+    assert (told[-20:, 0] >= low - 1e-9).all()
+    assert (told[-20:, 0] <= high + 1e-9).all()
+
+
+def test_it_searches_again_when_the_network_has_changed():
+    controller = StepController(0.05, 4.0, 0.2, search_step=0.1)
+    slow = rounds_with(controller, rounds=120)
+    quick = rounds_with(controller, rounds=150, bandwidth_bps=300e3, seed=1)
+    assert quick[-20:, 0].mean() < slow[-20:, 0].mean() / 2
+    assert quick[-20:, 1].mean() < slow[-20:, 1].mean() / 4
