@@ -19,10 +19,10 @@ STEP = 100
 
 
 class GossipGroup:
-    def __init__(self, n, *, seed, initial=None, senders=2, subgroup=2, share=2, threshold=20):
+    def __init__(self, n, *, seed, initial=None, senders=2, subgroup=2, share=2, threshold=20, quiet=0):
         self.n, self.initial = n, initial or n
         found = protocol("gsgc")
-        params = {"subgroup": subgroup, "step": STEP, "share": share, "threshold": threshold}
+        params = {"subgroup": subgroup, "step": STEP, "share": share, "threshold": threshold, "quiet": quiet}
         params["initial"] = self.initial if self.initial < n else 0
         place = found.place(tree_from_parents([-1] + [0] * (n - 1)))
         self.machines = [

@@ -116,6 +116,7 @@ def test_nothing_unsafe_whatever_happens_and_all_is_stable_when_it_is_over(
         subgroup=subgroup,
         share=share,
         threshold=data.draw(st.sampled_from((16, 24, 60))),
+        quiet=data.draw(st.sampled_from((0, 3))),
     )
     group.loss, group.doubled = loss, doubled
     group.delay_max = data.draw(st.sampled_from((10, 60, 250)))

@@ -105,6 +105,15 @@ def test_admission_control_spreads_a_stream_of_joins_over_rounds():
     assert free.executions < 13 <= limited.executions
 
 
+def test_execution_control_lets_rounds_wait_for_quiet_times():
+    joins = "; ".join(f"join 1 at {60 * k}" for k in range(1, 15))
+    free, waiting = (run(executions=1, faults=joins, quiet_steps=quiet) for quiet in (0, 6))
+    assert free.completed
+    assert waiting.completed
+    assert waiting.executions < free.executions  # hardly a round ends while members keep coming
+    assert waiting.hops_by_kind["STABLE"] < free.hops_by_kind["STABLE"]
+
+
 def test_members_cannot_join_without_failure_detection():
     with pytest.raises(InvalidInput, match="cannot join later in gsgc"):
         run(executions=1, faults="join 1 at 5", threshold_steps=0)

@@ -82,6 +82,7 @@ def test_local_gossip_covers_everyone_in_two_phases():
         (["gsgc", "--step-s", "nan"], "seconds above 0"),
         (["gsgc", "--share", "shout"], "unknown share 'shout'"),
         (["gsgc", "--threshold-steps", "-1"], "threshold -1"),
+        (["gsgc", "--quiet-steps", "3"], "quiet 3 is not accepted"),
         (["gsgc", "--trigger", "periodic"], "needs no trigger"),
         (["gsgc", "--omissions", "-2"], "-2 omissions"),
         (["gsgc", "--admit-per-round", "-2"], "admit_per_round -2"),

@@ -74,6 +74,8 @@ def cases(draw: st.DrawFn, protocol: str) -> dict[str, Any]:
         sizes = {"local_size": draw(st.integers(1, 6))}
         sizes["controllers"] = draw(st.integers(1, sizes["local_size"]))
         options |= sizes | draw(some(nearby=(True,), controller_step_s=(0.05, 0.3)))
+    if protocol == "gsgc" and "threshold_steps" in options:
+        options |= draw(some(quiet_steps=(2, 5)))
     joins = protocol == "gsgc" and options.get("threshold_steps", 0) > 0
     options["faults"] = draw(schedules(members, joins=joins))
     if draw(st.booleans()):

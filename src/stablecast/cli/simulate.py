@@ -78,6 +78,9 @@ def simulate_command(
     threshold_steps: Annotated[
         int | None, _option(GOSSIP, "Steps of silence until a member is struck off; 0 for never (default).")
     ] = None,
+    quiet_steps: Annotated[
+        int | None, _option(GOSSIP, "Steps without a newcomer before one takes part in a round (0).")
+    ] = None,
     local_size: Annotated[int | None, _option(GOSSIP, "gsgc-local: members of a local group (50).")] = None,
     controllers: Annotated[
         int | None, _option(GOSSIP, "gsgc-local: stability controllers of a local group (5).")

@@ -19,6 +19,7 @@ from stablecast.pipeline.schema import DONE, Row
 from stablecast.pipeline.session import is_local, spark_session
 from stablecast.pipeline.store import Store
 from stablecast.pipeline.tasks import Terms
+from stablecast.simulate.warm import warm
 
 NO_EXECUTOR_S = 15.0
 
@@ -169,7 +170,8 @@ def _compute(
     """Run points on Spark and keep their rows; return how many were run, and whether it was interrupted."""
     protocols = sorted({str(point.options["protocol"]) for point in points if point.task == SIMULATE})
     if where.master is None or is_local(where.master):
-        _compile(protocols, watcher)
+        # Before the workers would do so side by side.
+        warm(protocols, say=watcher.say)
     done = failed = 0
     watcher.say(f"starting Spark on {where.master or 'every core of this machine'}")
     with spark_session(master=where.master, conf=where.conf, protocols=protocols) as session:
@@ -206,18 +208,6 @@ class _Patience:
                 f"no executor after {NO_EXECUTOR_S:.0f} s: has the cluster free cores and memory, and can it"
                 " reach this machine (--conf spark.driver.host=...)? Still waiting"
             )
-
-
-def _compile(protocols: list[str], watcher: Watcher) -> None:
-    """Compile loops that are not in the cache, before the workers would do so side by side."""
-    from stablecast.protocols import protocol
-    from stablecast.simulate import Setup, simulate, topology
-    from stablecast.simulate.compiled import is_compiled
-
-    missing = [name for name in protocols if not is_compiled(protocol(name))]
-    for number, name in enumerate(missing, 1):
-        watcher.say(f"compiling {name}'s loop, once ({number} of {len(missing)})")
-        simulate(Setup(protocol=name, topology=topology("tree", degree=2, height=1)))
 
 
 @contextmanager

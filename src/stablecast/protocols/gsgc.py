@@ -27,6 +27,9 @@ Membership
     finds itself struck off is out, and comes back, caught up by a late-join handler, as a new one.  Every
     few steps one message goes to any rank, in or not, so that parts that have struck each other off meet.
     Results are then piggybacked in any case: who was cut off learns from S that there is something it lacks.
+Execution control, when ``quiet`` is above 0
+    A member adds its array to a round only when it has heard of no newcomer for that many steps, so rounds
+    wait for times in which few join.
 Cost
     ``subgroup`` unicasts a member and step; a message has 4m + n/8 + 4 bytes beyond its header.
 Paper
@@ -59,8 +62,8 @@ from stablecast.protocols.contract.kernels import (
 from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes, columns
 
 GOSSIP, STABLE = 0, 1
-ROUND, STEPS, DRAWS, OUT, LEAVING, STEP_IN_FORCE = 0, 1, 2, 3, 4, 5  # registers
-SUBGROUP, STEP, SHARE, THRESHOLD, INITIAL = 0, 1, 2, 3, 4  # parameters
+ROUND, STEPS, DRAWS, OUT, LEAVING, STEP_IN_FORCE, CALM = range(7)  # registers
+SUBGROUP, STEP, SHARE, THRESHOLD, INITIAL, QUIET = range(6)  # parameters
 PIGGYBACK, MULTICAST = 1, 2  # bits of SHARE
 SUBGROUP_MAX = 32
 HANDLERS = 3
@@ -116,6 +119,7 @@ def at_admitted(me: Member) -> int:
 def init(me: Member, now: int, out: Outbox) -> None:
     """Take part from now on: gossip once a step, at a random phase."""
     me.reg[OUT] = 0
+    me.reg[CALM] = me.params[QUIET]
     if me.params[THRESHOLD] > 0:
         _enter(me)
     _begin_round(me)
@@ -155,7 +159,8 @@ def _begin_round(me: Member) -> None:
     copy_into(me.own[:m], me.received)
     for k in range(w):
         me.own[m + k] = 0
-    _add(me, m, me.number)
+    if me.reg[CALM] >= me.params[QUIET]:
+        _add(me, m, me.number)
     if me.params[THRESHOLD] > 0:
         status, common = at_status(me), at_common(me)
         for k in range(w):
@@ -163,6 +168,18 @@ def _begin_round(me: Member) -> None:
         for j in range(me.group_size):
             if me.own[status + j] % 2 == 1:
                 _add(me, common, j)
+
+
+@kernel
+def _begin_again(me: Member) -> None:
+    """The group has calmed down: add one's own array to the round, with what is common from here on."""
+    m = me.received.size
+    _add(me, m, me.number)
+    if me.params[THRESHOLD] > 0:
+        status, common = at_status(me), at_common(me)
+        for j in range(me.group_size):
+            if me.own[status + j] % 2 == 0:
+                me.own[common + j // BITS] &= ~(1 << (j % BITS))
 
 
 @kernel
@@ -192,6 +209,9 @@ def handle_timer(me: Member, now: int, out: Outbox) -> None:
     if me.params[SHARE] & PIGGYBACK:
         copy_into(me.own[at_stable(me) : at_stable(me) + me.received.size], me.stable)
     me.reg[STEPS] += 1
+    me.reg[CALM] += 1
+    if me.reg[CALM] == me.params[QUIET] and not _has(me, me.received.size, me.number):
+        _begin_again(me)
     drew_itself = False
     for _ in range(me.params[SUBGROUP]):
         dest = _choose(me, out, drew_itself)
@@ -297,6 +317,8 @@ def _learn_membership(me: Member, message: Message) -> None:
     for j in range(me.group_size):
         told = message.array[status + j]
         if told > me.own[status + j]:
+            if told % 2 == 1:
+                me.reg[CALM] = 0
             me.own[status + j] = told
             me.own[live + j] = message.array[live + j]
             me.own[m + j // BITS] &= ~(1 << (j % BITS))
@@ -407,12 +429,12 @@ def _extra_bytes(sizes: Sizes) -> tuple[int, ...]:
 
 def _resolve(values: tuple[int, ...]) -> tuple[int, ...]:
     """Where members come and go, a result also rides on gossip: who was cut off hears of what it lacks."""
-    subgroup, step, share, threshold, initial = values
-    return subgroup, step, share | PIGGYBACK if threshold > 0 else share, threshold, initial
+    share = values[SHARE] | PIGGYBACK if values[THRESHOLD] > 0 else values[SHARE]
+    return (*values[:SHARE], share, *values[SHARE + 1 :])
 
 
 def _check(sizes: Sizes) -> None:
-    subgroup, step, share, threshold, _ = sizes.params
+    subgroup, step, share, threshold, _, quiet = sizes.params
     if not 1 <= subgroup <= SUBGROUP_MAX:
         raise InvalidInput(f"subgroup {subgroup} is not accepted (accepted: 1 to {SUBGROUP_MAX})")
     if step < 1:
@@ -421,6 +443,8 @@ def _check(sizes: Sizes) -> None:
         raise InvalidInput(f"share {share} is not accepted (accepted: 1, 2 or 3)")
     if threshold < 0:
         raise InvalidInput(f"threshold {threshold} is not accepted (accepted: 0 or more)")
+    if quiet < 0 or (quiet > 0 and threshold == 0):
+        raise InvalidInput(f"quiet {quiet} is not accepted (accepted: 0, or more with a threshold above 0)")
 
 
 def _book(sizes: Sizes) -> int:
@@ -447,10 +471,11 @@ PROTOCOL = Protocol(
         Parameter("share", MULTICAST, "how results spread: 1 piggybacked, 2 multicast, 3 both"),
         Parameter("threshold", 0, "steps of silence until a member is struck off; 0 for never"),
         Parameter("initial", 0, "members that are there from the start; 0 for all"),
+        Parameter("quiet", 0, "steps without a newcomer before one takes part in a round; 0 for none"),
     ),
     autonomous=True,
     timed=True,
-    registers=6,
+    registers=7,
     leaving=LEAVING,
     resolve=_resolve,
     check=_check,

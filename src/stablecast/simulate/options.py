@@ -95,6 +95,7 @@ class Options:
     step_s: float | None = None
     share: str | None = None
     threshold_steps: int | None = None
+    quiet_steps: int | None = None
     local_size: int | None = None
     controllers: int | None = None
     controller_step_s: float | None = None
@@ -138,7 +139,7 @@ class Options:
 
     def _params(self) -> dict[str, int]:
         """Return the protocol's own parameters in its units."""
-        params = {"subgroup": self.subgroup, "threshold": self.threshold_steps}
+        params = {"subgroup": self.subgroup, "threshold": self.threshold_steps, "quiet": self.quiet_steps}
         params |= {"nearby": 1} if self.nearby else {}
         params |= {"local_size": self.local_size, "controllers": self.controllers}
         for name, seconds in (("step", self.step_s), ("controller_step", self.controller_step_s)):
