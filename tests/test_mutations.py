@@ -137,9 +137,9 @@ MUTATIONS = {
     ),
     "gsgc does not wait for everyone": (
         "gsgc",
-        "protocols/gsgc.py",
-        "            if me.own[m + k] != (1 << min(BITS, n - k * BITS)) - 1:\n",
-        "            if me.own[m + k] < 1 << (min(BITS, n - k * BITS) - 1):\n",
+        "frontier/sets.py",
+        "        if array[at + k] != (1 << min(BITS, n - k * BITS)) - 1:\n",
+        "        if array[at + k] < 1 << (min(BITS, n - k * BITS) - 1):\n",
     ),
     "gsgc-local's controllers do not wait for their groups": (
         "gsgc-local",

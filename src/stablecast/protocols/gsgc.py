@@ -43,7 +43,32 @@ import numpy as np
 from stablecast._jit import kernel
 from stablecast.errors import InvalidInput
 from stablecast.frontier import copy_into, exceeds, take_minimum
+from stablecast.frontier.sets import add, has, is_full, remove, words
 from stablecast.overlays import Tree
+from stablecast.protocols._gossip_members import (
+    CALM,
+    DRAWS,
+    LEAVING,
+    MULTICAST,
+    OUT,
+    PIGGYBACK,
+    QUIET,
+    ROUND,
+    SHARE,
+    STEP,
+    STEP_IN_FORCE,
+    STEPS,
+    SUBGROUP,
+    THRESHOLD,
+    at_admitted,
+    at_common,
+    at_stable,
+    at_status,
+    enter,
+    grow_older,
+    learn_membership,
+    pick,
+)
 from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
 from stablecast.protocols.contract.kernels import (
     GROUP,
@@ -62,57 +87,8 @@ from stablecast.protocols.contract.kernels import (
 from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes, columns
 
 GOSSIP, STABLE = 0, 1
-ROUND, STEPS, DRAWS, OUT, LEAVING, STEP_IN_FORCE, CALM = range(7)  # registers
-SUBGROUP, STEP, SHARE, THRESHOLD, INITIAL, QUIET = range(6)  # parameters
-PIGGYBACK, MULTICAST = 1, 2  # bits of SHARE
 SUBGROUP_MAX = 32
-HANDLERS = 3
-"""Late-join handlers: the first members, whom everyone who joins knows."""
-BITS = 30
-"""Members in one word of a set."""
 TRIES = 16
-PROBE = 4
-"""Every so many steps the first message goes to any rank."""
-
-
-@kernel
-def words(n: int) -> int:
-    """Return the length of a set of ``n`` members."""
-    return (n + BITS - 1) // BITS
-
-
-# The layout of ``own``, and of a message's array: M, W, S if it is piggybacked, and with failure detection
-# status, live and common.  Behind that, of ``own`` alone: the status under which each member was admitted.
-
-
-@kernel
-def at_stable(me: Member) -> int:
-    """Return where S begins."""
-    return int(me.received.size + words(me.group_size))
-
-
-@kernel
-def at_status(me: Member) -> int:
-    """Return where the members' status numbers begin."""
-    return int(at_stable(me) + (me.received.size if me.params[SHARE] & PIGGYBACK else 0))
-
-
-@kernel
-def at_live(me: Member) -> int:
-    """Return where the counts of steps since a sign of life begin."""
-    return at_status(me) + me.group_size
-
-
-@kernel
-def at_common(me: Member) -> int:
-    """Return where the set of members that everyone in W knew begins."""
-    return at_live(me) + me.group_size
-
-
-@kernel
-def at_admitted(me: Member) -> int:
-    """Return where the status numbers of admitted members begin."""
-    return at_common(me) + words(me.group_size)
 
 
 @kernel
@@ -121,7 +97,7 @@ def init(me: Member, now: int, out: Outbox) -> None:
     me.reg[OUT] = 0
     me.reg[CALM] = me.params[QUIET]
     if me.params[THRESHOLD] > 0:
-        _enter(me)
+        enter(me)
     _begin_round(me)
     set_timer(out, now + _phase(me))
 
@@ -135,24 +111,6 @@ def _phase(me: Member) -> int:
 
 
 @kernel
-def _enter(me: Member) -> None:
-    """Count oneself in: as one of the first members, or as a newcomer that knows the late-join handlers."""
-    status, admitted, live = at_status(me), at_admitted(me), at_live(me)
-    initial = me.params[INITIAL] if me.params[INITIAL] > 0 else me.group_size
-    own = me.own[status + me.number]
-    if own == 0 and me.number < initial:
-        for j in range(initial):
-            me.own[status + j] = 1
-            me.own[admitted + j] = 1
-    else:
-        me.own[status + me.number] = own + 1 + own % 2
-        for j in range(min(HANDLERS, initial)):
-            me.own[status + j] = max(me.own[status + j], 1)
-    for j in range(me.group_size):
-        me.own[live + j] = 0
-
-
-@kernel
 def _begin_round(me: Member) -> None:
     """M = R and W = {me}; what is common is what this member knows."""
     m, w = me.received.size, words(me.group_size)
@@ -160,36 +118,26 @@ def _begin_round(me: Member) -> None:
     for k in range(w):
         me.own[m + k] = 0
     if me.reg[CALM] >= me.params[QUIET]:
-        _add(me, m, me.number)
+        add(me.own, m, me.number)
     if me.params[THRESHOLD] > 0:
         status, common = at_status(me), at_common(me)
         for k in range(w):
             me.own[common + k] = 0
         for j in range(me.group_size):
             if me.own[status + j] % 2 == 1:
-                _add(me, common, j)
+                add(me.own, common, j)
 
 
 @kernel
 def _begin_again(me: Member) -> None:
     """The group has calmed down: add one's own array to the round, with what is common from here on."""
     m = me.received.size
-    _add(me, m, me.number)
+    add(me.own, m, me.number)
     if me.params[THRESHOLD] > 0:
         status, common = at_status(me), at_common(me)
         for j in range(me.group_size):
             if me.own[status + j] % 2 == 0:
-                me.own[common + j // BITS] &= ~(1 << (j % BITS))
-
-
-@kernel
-def _add(me: Member, at: int, j: int) -> None:
-    me.own[at + j // BITS] |= 1 << (j % BITS)
-
-
-@kernel
-def _has(me: Member, at: int, j: int) -> bool:
-    return bool(me.own[at + j // BITS] >> (j % BITS) & 1)
+                remove(me.own, common, j)
 
 
 @kernel
@@ -203,14 +151,14 @@ def handle_timer(me: Member, now: int, out: Outbox) -> None:
     if me.reg[OUT]:
         return
     if me.params[THRESHOLD] > 0:
-        _grow_older(me, out)
+        grow_older(me, out)
         if me.reg[LEAVING]:
             me.own[at_status(me) + me.number] += 1
     if me.params[SHARE] & PIGGYBACK:
         copy_into(me.own[at_stable(me) : at_stable(me) + me.received.size], me.stable)
     me.reg[STEPS] += 1
     me.reg[CALM] += 1
-    if me.reg[CALM] == me.params[QUIET] and not _has(me, me.received.size, me.number):
+    if me.reg[CALM] == me.params[QUIET] and not has(me.own, me.received.size, me.number):
         _begin_again(me)
     drew_itself = False
     for _ in range(me.params[SUBGROUP]):
@@ -230,18 +178,6 @@ def handle_timer(me: Member, now: int, out: Outbox) -> None:
 
 
 @kernel
-def _grow_older(me: Member, out: Outbox) -> None:
-    """Figure 3: count a step for everyone, and strike off who has been silent for too long."""
-    status, live = at_status(me), at_live(me)
-    for j in range(me.group_size):
-        if j != me.number and me.own[status + j] % 2 == 1:
-            me.own[live + j] += 1
-            if me.own[live + j] >= me.params[THRESHOLD]:
-                strike_off(out, j, me.own[status + j])
-                me.own[status + j] += 1
-
-
-@kernel
 def _choose(me: Member, out: Outbox, drew_itself: bool) -> int:
     """Return a random member that was not chosen in this step yet, -1 if none is found.
 
@@ -250,7 +186,7 @@ def _choose(me: Member, out: Outbox, drew_itself: bool) -> int:
     for _ in range(TRIES):
         me.reg[DRAWS] += 1
         draw = uniform(me.seed, PROTOCOL_STREAM + me.number, me.reg[DRAWS])
-        dest = _pick(me, draw, out.marks[SENDS] == 0)
+        dest = pick(me, draw, out.marks[SENDS] == 0)
         if dest < 0:
             return -1
         fresh = not (drew_itself and dest == me.number)
@@ -262,31 +198,12 @@ def _choose(me: Member, out: Outbox, drew_itself: bool) -> int:
 
 
 @kernel
-def _pick(me: Member, draw: float, first: bool) -> int:
-    """Return one of the members that are in, or now and then any rank."""
-    n = me.group_size
-    if me.params[THRESHOLD] == 0 or (first and me.reg[STEPS] % PROBE == 0):
-        return int(draw * n)
-    status = at_status(me)
-    count = 0
-    for j in range(n):
-        count += me.own[status + j] % 2 == 1
-    left = int(draw * count)
-    for j in range(n):
-        if me.own[status + j] % 2 == 1:
-            if left == 0:
-                return j
-            left -= 1
-    return -1
-
-
-@kernel
 def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
     """Figure 2: take in a gossip message, or the result of a round."""
     if me.reg[OUT]:
         return
     if me.params[THRESHOLD] > 0:
-        _learn_membership(me, message)
+        learn_membership(me, message)
         if me.own[at_status(me) + me.number] % 2 == 0:
             _find_oneself_struck_off(me, out)
             return
@@ -308,24 +225,6 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
         _begin_round(me)
     _take_in(me, message)
     _end_round_if_complete(me, out)
-
-
-@kernel
-def _learn_membership(me: Member, message: Message) -> None:
-    """The larger status wins; a sign of life counts if it is of the member as it is now."""
-    status, live, m = at_status(me), at_live(me), me.received.size
-    for j in range(me.group_size):
-        told = message.array[status + j]
-        if told > me.own[status + j]:
-            if told % 2 == 1:
-                me.reg[CALM] = 0
-            me.own[status + j] = told
-            me.own[live + j] = message.array[live + j]
-            me.own[m + j // BITS] &= ~(1 << (j % BITS))
-        elif told == me.own[status + j]:
-            me.own[live + j] = min(me.own[live + j], message.array[live + j])
-    if message.array[status + message.source] == me.own[status + message.source]:
-        me.own[live + message.source] = 0
 
 
 @kernel
@@ -353,8 +252,8 @@ def _take_in(me: Member, message: Message) -> None:
     for k in range(w):
         me.own[common + k] &= message.array[common + k]
     for j in range(me.group_size):
-        if message.array[m + j // BITS] >> (j % BITS) & 1 and message.array[status + j] == me.own[status + j]:
-            _add(me, m, j)
+        if has(message.array, m, j) and message.array[status + j] == me.own[status + j]:
+            add(me.own, m, j)
 
 
 @kernel
@@ -373,13 +272,10 @@ def _end_round_if_complete(me: Member, out: Outbox) -> None:
 def _is_complete(me: Member) -> bool:
     m, n = me.received.size, me.group_size
     if me.params[THRESHOLD] == 0:
-        for k in range(words(n)):
-            if me.own[m + k] != (1 << min(BITS, n - k * BITS)) - 1:
-                return False
-        return True
+        return is_full(me.own, m, n)
     status = at_status(me)
     for j in range(n):
-        if me.own[status + j] % 2 == 1 and not _has(me, m, j):
+        if me.own[status + j] % 2 == 1 and not has(me.own, m, j):
             return False
     return True
 
@@ -392,7 +288,7 @@ def _end_round(me: Member, out: Outbox, ended: int) -> None:
         complete = me.reg[ROUND] == ended and _is_complete(me)
         for j in range(me.group_size):
             number = me.own[status + j]
-            if complete and number % 2 == 1 and _has(me, common, j) and me.own[admitted + j] != number:
+            if complete and number % 2 == 1 and has(me.own, common, j) and me.own[admitted + j] != number:
                 me.own[admitted + j] = number
                 admit(out, j, number)
     finish(out, ended + 1)
@@ -405,14 +301,10 @@ def place(tree: Tree) -> Place:
     return columns(np.zeros(tree.size, np.int64))
 
 
-def _set_words(n: int) -> int:
-    return -(-n // BITS)
-
-
 def _side(sizes: Sizes) -> int:
     n, share, threshold = sizes.group, sizes.params[SHARE], sizes.params[THRESHOLD]
     result = sizes.tracked if share & PIGGYBACK else 0
-    return _set_words(n) + result + (2 * n + _set_words(n) if threshold > 0 else 0)
+    return words(n) + result + (2 * n + words(n) if threshold > 0 else 0)
 
 
 def _own(sizes: Sizes) -> int:
@@ -451,7 +343,7 @@ def _book(sizes: Sizes) -> int:
     """Return where ``own`` has the members' status numbers, -1 without failure detection."""
     share, threshold = sizes.params[SHARE], sizes.params[THRESHOLD]
     result = sizes.tracked if share & PIGGYBACK else 0
-    return sizes.tracked + _set_words(sizes.group) + result if threshold > 0 else -1
+    return sizes.tracked + words(sizes.group) + result if threshold > 0 else -1
 
 
 PROTOCOL = Protocol(

@@ -29,13 +29,13 @@ import numpy as np
 from stablecast._jit import kernel
 from stablecast.errors import InvalidInput
 from stablecast.frontier import copy_into, take_minimum
+from stablecast.frontier.sets import add, has, words
 from stablecast.overlays import Tree
 from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
 from stablecast.protocols.contract.kernels import (
     GROUP,
     NEVER,
     SENDS,
-    IntArray,
     Member,
     Message,
     Outbox,
@@ -52,16 +52,9 @@ ROUND, DRAWS, OUT, LEAVING, DONE, STEPS, NEXT_LOCAL, NEXT_GLOBAL = range(8)  # r
 SUBGROUP, STEP, THRESHOLD, LOCAL_SIZE, CONTROLLERS, CONTROLLER_STEP, NEARBY = range(7)  # parameters
 MINE, RANK, SIZE, GROUPS, MEMBERS = range(5)  # a member's place: numbers, then the members, the controllers
 SUBGROUP_MAX, CONTROLLERS_MAX = 32, 32
-BITS = 30
 TRIES = 16
 RETELL = 8
 """Steps after which a member that knows its local group tells a controller again."""
-
-
-@kernel
-def words(n: int) -> int:
-    """Return the length of a set of ``n`` members or groups."""
-    return (n + BITS - 1) // BITS
 
 
 # ``own`` is M, W, the set of those struck off, and the steps since a sign of life of the local group; then
@@ -79,16 +72,6 @@ def _span(me: Member) -> int:
     """Return how many members, or groups, a set has room for."""
     groups = me.place[GROUPS]
     return int(max(me.params[LOCAL_SIZE], groups, (me.group_size + groups - 1) // groups))
-
-
-@kernel
-def _has(array: IntArray, at: int, j: int) -> bool:
-    return bool(array[at + j // BITS] >> (j % BITS) & 1)
-
-
-@kernel
-def _add(array: IntArray, at: int, j: int) -> None:
-    array[at + j // BITS] |= 1 << (j % BITS)
 
 
 @kernel
@@ -120,7 +103,7 @@ def _begin_round(me: Member) -> None:
     for k in range(w):
         me.own[m + k] = 0
         me.own[_width(me) + m + k] = 0
-    _add(me.own, m, me.place[RANK])
+    add(me.own, m, me.place[RANK])
     me.reg[DONE] = 0
     me.reg[NEXT_GLOBAL] = NEVER
 
@@ -156,10 +139,10 @@ def _grow_older(me: Member, out: Outbox) -> None:
     m, w = me.received.size, words(_span(me))
     gone, live = m + w, m + 2 * w
     for j in range(me.place[SIZE]):
-        if j != me.place[RANK] and not _has(me.own, gone, j):
+        if j != me.place[RANK] and not has(me.own, gone, j):
             me.own[live + j] += 1
             if me.own[live + j] >= me.params[THRESHOLD]:
-                _add(me.own, gone, j)
+                add(me.own, gone, j)
                 strike_off(out, me.place[MEMBERS + j], 1)
 
 
@@ -173,7 +156,7 @@ def _gossip_locally(me: Member, out: Outbox) -> None:
         for _ in range(TRIES):
             j = int(_draw(me) * min(among, me.place[SIZE]))
             dest = me.place[MEMBERS + j]
-            if not _has(me.own, gone, j) and not _is_chosen(out, dest):
+            if not has(me.own, gone, j) and not _is_chosen(out, dest):
                 if dest != me.number:
                     send_array(out, LOCAL, dest, me.reg[ROUND] + 1, me.own[: _width(me)])
                 break
@@ -238,12 +221,12 @@ def _learn_who_is_gone(me: Member, message: Message, out: Outbox) -> None:
     m, w = me.received.size, words(_span(me))
     gone, live = m + w, m + 2 * w
     for j in range(me.place[SIZE]):
-        if _has(message.array, gone, j):
-            _add(me.own, gone, j)
+        if has(message.array, gone, j):
+            add(me.own, gone, j)
         me.own[live + j] = min(me.own[live + j], message.array[live + j])
         if me.place[MEMBERS + j] == message.source:
             me.own[live + j] = 0
-    if _has(me.own, gone, me.place[RANK]):
+    if has(me.own, gone, me.place[RANK]):
         me.reg[OUT] = 1
         strike_off(out, me.number, 1)
         set_timer(out, NEVER)
@@ -285,7 +268,7 @@ def _end_phase_if_complete(me: Member, now: int, out: Outbox) -> None:
 def _knows_local_group(me: Member) -> bool:
     m, w = me.received.size, words(_span(me))
     for j in range(me.place[SIZE]):
-        if not _has(me.own, m, j) and not _has(me.own, m + w, j):
+        if not has(me.own, m, j) and not has(me.own, m + w, j):
             return False
     return True
 
@@ -293,7 +276,7 @@ def _knows_local_group(me: Member) -> bool:
 @kernel
 def _knows_all_groups(me: Member) -> bool:
     for g in range(me.place[GROUPS]):
-        if not _has(me.own, _width(me) + me.received.size, g):
+        if not has(me.own, _width(me) + me.received.size, g):
             return False
     return True
 
@@ -309,7 +292,7 @@ def _enter_second_phase(me: Member, now: int) -> None:
         copy_into(me.own[at : at + m], me.own)
     else:
         take_minimum(me.own[at : at + m], me.own)
-    _add(me.own, at + m, me.place[MINE])
+    add(me.own, at + m, me.place[MINE])
     me.reg[NEXT_GLOBAL] = now + int(_draw(me) * me.params[CONTROLLER_STEP])
 
 
@@ -376,7 +359,7 @@ def _room(sizes: Sizes) -> int:
 
 def _side(sizes: Sizes) -> int:
     span = _room(sizes)
-    return 2 * -(-span // BITS) + span
+    return 2 * words(span) + span
 
 
 def _own(sizes: Sizes) -> int:
