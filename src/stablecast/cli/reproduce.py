@@ -69,10 +69,14 @@ def reproduce_command(
 
 def _write_report(done: Reproduction, out: Path) -> Path:
     from stablecast import __version__
+    from stablecast.pipeline.store import CannotKeep
     from stablecast.report.page import write_figures, write_page
 
-    write_figures(done.evaluations, out)
-    return write_page(done.evaluations, out, version=__version__, details=_details(done))
+    try:
+        write_figures(done.evaluations, out)
+        return write_page(done.evaluations, out, version=__version__, details=_details(done))
+    except OSError as error:
+        raise CannotKeep(f"cannot write the report to '{out}': {error.strerror or error}") from error
 
 
 def _details(done: Reproduction) -> dict[str, str]:
