@@ -1,6 +1,7 @@
 """Network topologies, found by name.
 
-A topology is a tree of nodes and the nodes that hold a member; the others only forward.
+A topology is a tree of nodes, in a graph with further links besides, and the nodes that hold a member; the
+others only forward.
 """
 
 from __future__ import annotations
@@ -10,8 +11,37 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast.errors import InvalidInput
+from stablecast.errors import InvalidInput, unknown_name
 from stablecast.overlays import Tree
+
+CASTS = ("multicast", "unicast")
+"""How a message to all travels: along the tree, or as one message to each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """What makes a graph of a tree: the links that are not in it, and the delay of every link.
+
+    Links have a direction and are numbered.  Between node v and its parent: 2(v-1) upwards and 2(v-1)+1
+    downwards.  Further link e, in a graph of n nodes: 2(n-1)+2e from ``ends[e, 0]`` to ``ends[e, 1]``, and
+    the next number back.  So the two directions of a link differ in the last bit.
+    """
+
+    ends: NDArray[np.int64]
+    """The two nodes that each further link joins, a row a link."""
+    delay_ps: NDArray[np.int64]
+    """The propagation delay of each further link, the same in both directions."""
+    tree_delay_ps: NDArray[np.int64]
+    """The propagation delay between each node and its parent; 0 for the root."""
+
+    def __post_init__(self) -> None:
+        nodes = self.tree_delay_ps.size
+        if self.tree_delay_ps.shape != (nodes,) or self.ends.shape != (self.delay_ps.size, 2):
+            raise InvalidInput("a mesh needs two ends and a delay for each link, and a delay for each node")
+        if self.ends.size and not 0 <= int(self.ends.min()) <= int(self.ends.max()) < nodes:
+            raise InvalidInput(f"a mesh joins nodes that are there (accepted: 0 to {nodes - 1})")
+        if min(self.delay_ps.min(initial=0), self.tree_delay_ps.min(initial=0)) < 0:
+            raise InvalidInput("a mesh has no negative delays (accepted: 0 or more picoseconds)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +53,22 @@ class Topology:
     label: str
     """The name with its parameters, as shown in results."""
     tree: Tree
-    """The network itself."""
+    """The network itself, or a tree of links that reaches all its nodes."""
     member_nodes: NDArray[np.int64]
     """The nodes that hold a member, in the order of the members' numbers."""
+    mesh: Mesh | None = None
+    """The links besides the tree and all delays; None where the tree is the whole network."""
+    cast: str = "multicast"
+    """How a message to all travels here unless told otherwise, one of ``CASTS``."""
+
+    def __post_init__(self) -> None:
+        if self.cast not in CASTS:
+            raise unknown_name("cast", self.cast, CASTS)
+        if self.mesh is not None and self.mesh.tree_delay_ps.size != self.tree.size:
+            raise InvalidInput(
+                f"a mesh with {self.mesh.tree_delay_ps.size} delays does not fit a tree"
+                f" (accepted: one for each of its {self.tree.size} nodes)"
+            )
 
     @property
     def member_count(self) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.simulate.topologies import Topology
 from stablecast.simulate.topologies.balanced import balanced
+from stablecast.simulate.topologies.random_graph import random_graph
 from stablecast.simulate.topologies.random_tree import random_tree
 from stablecast.simulate.topologies.tree import tree
 
@@ -15,10 +16,11 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "tree": tree,
     "random-tree": random_tree,
     "balanced": balanced,
+    "random-graph": random_graph,
 }
 
 
-def topology(name: str, **options: int | None) -> Topology:
+def topology(name: str, **options: float | None) -> Topology:
     """Build the topology of that name; an option that is None keeps the topology's default."""
     if name not in TOPOLOGIES:
         raise unknown_name("topology", name, TOPOLOGIES)
@@ -27,6 +29,11 @@ def topology(name: str, **options: int | None) -> Topology:
     given = {key: value for key, value in options.items() if value is not None}
     for key in given:
         if key not in taken:
-            accepted = ", ".join(f"--{option}" for option in taken)
-            raise InvalidInput(f"topology '{name}' has no option --{key} (accepted: {accepted})")
+            accepted = ", ".join(_flag(option) for option in taken)
+            raise InvalidInput(f"topology '{name}' has no option {_flag(key)} (accepted: {accepted})")
     return build(**given)
+
+
+def _flag(option: str) -> str:
+    """Spell an option as on the command line."""
+    return f"--{option.replace('_', '-')}"
