@@ -7,6 +7,7 @@ import sys
 
 from stablecast.errors import SafetyViolation
 from stablecast.simulate import Setup, Traffic, Trigger, costs, simulate, topology
+from stablecast.simulate.options import Options
 from stablecast.simulate.plain import run_plain
 from stablecast.theory import hops
 
@@ -68,9 +69,43 @@ def watch_gossip(name):
     return ""
 
 
+def watch_on_lossy_graphs(name):
+    """Several executions where nothing is lost; and with losses, duplicates, late messages and resends."""
+    protocol = name.removesuffix("-lossy")
+    pause = {"pause_ms": 4.0} if protocol == "cubefulldist" else {}
+    for seed in range(6):
+        for more in ({}, {"link_loss": 0.2, "duplicate": 0.2, "reorder": 0.3, "resend_ms": 8.0}):
+            options = Options(
+                protocol=protocol,
+                topology="random-graph",
+                members=(9, 14)[seed % 2],
+                edge_probability=0.3,
+                executions=3,
+                seed=seed,
+                until_ms=3000.0,
+                **more,
+                **pause,
+            )
+            setup = options.setup()
+            blocks = []
+            result = simulate(setup, trace=blocks.append, wire_log=True)
+            if not result.completed:
+                return "an execution does not end"
+            if [tuple(row) for block in blocks for row in block.tolist()] != list(run_plain(setup).events):
+                return "the two drivers differ"
+    return ""
+
+
+def watcher(name):
+    if name.startswith("gsgc"):
+        return watch_gossip
+    lossy = name.endswith("-lossy") or name in ("cubefulldist", "coord", "s_coord")
+    return watch_on_lossy_graphs if lossy else watch
+
+
 if __name__ == "__main__":
     try:
-        noticed = (watch_gossip if sys.argv[1].startswith("gsgc") else watch)(sys.argv[1])
+        noticed = watcher(sys.argv[1])(sys.argv[1])
     except (SafetyViolation, IndexError) as error:
         noticed = f"{type(error).__name__}: {error}"
     print(noticed or "nothing noticed")

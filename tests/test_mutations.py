@@ -24,8 +24,8 @@ MUTATIONS = {
     "coordp drops a member": (
         "coordp",
         "protocols/coordp.py",
-        "    if me.reg[GATHERED] == me.group_size:\n",
-        "    if me.reg[GATHERED] == me.group_size - 1:\n",
+        "    if me.reg[ANSWERED] < me.group_size:\n",
+        "    if me.reg[ANSWERED] < me.group_size - 1:\n",
     ),
     "coordp forgets its own array": (
         "coordp",
@@ -36,13 +36,13 @@ MUTATIONS = {
     "fulldist finishes one INFO early": (
         "fulldist",
         "protocols/fulldist.py",
-        "    if me.reg[COUNT + slot] == me.group_size:\n",
-        "    if me.reg[COUNT + slot] == me.group_size - 1:\n",
+        "    if me.reg[THROUGH_COUNT + slot] == me.group_size:\n",
+        "    if me.reg[THROUGH_COUNT + slot] == me.group_size - 1:\n",
     ),
     "fulldist keeps the counts of the last execution": (
         "fulldist",
         "protocols/fulldist.py",
-        "    me.reg[COUNT + execution % 2] = 0\n",
+        "    _empty(me, execution % 2)\n",
         "    pass\n",
     ),
     "train passes on without its own minimum": (
@@ -54,20 +54,20 @@ MUTATIONS = {
     "train's first member does not learn": (
         "train",
         "protocols/train.py",
-        "    else:\n        declare_stable(me, out, execution, message.array)\n",
-        "    else:\n",
+        "            declare_stable(me, out, message.execution, me.gathered[0])\n",
+        "            pass\n",
     ),
     "s_coordp does not wait for its last child": (
         "s_coordp",
         "protocols/s_coordp.py",
-        "    me.reg[MISSING] = 1 + me.place[CHILDREN]\n",
+        "    me.reg[MISSING] = 1 + me.place[CHILDREN] - me.reg[GONE_COUNT]\n",
         "    me.reg[MISSING] = max(1, me.place[CHILDREN])\n",
     ),
     "s_coordp reports without its own array": (
         "s_coordp",
         "protocols/s_coordp.py",
-        "    gather(me, 0, GATHERED, me.received)\n    if me.place[PARENT]",
-        "    if me.place[PARENT]",
+        "            gather(me, 0, GATHERED, me.received)\n",
+        "            pass\n",
     ),
     "s_train takes the last array for the minimum": (
         "s_train",
@@ -78,7 +78,7 @@ MUTATIONS = {
     "s_train does not wait for its children": (
         "s_train",
         "protocols/s_train.py",
-        "    me.reg[MISSING] = 1 + (me.place[LAST_CHILD] >= 0)\n",
+        "    me.reg[MISSING] = 1 + (me.place[CHILDREN] > 0)\n",
         "    me.reg[MISSING] = 1\n",
     ),
     "stability is declared one too far": (
@@ -141,6 +141,54 @@ MUTATIONS = {
         "        if array[at + k] != (1 << min(BITS, n - k * BITS)) - 1:\n",
         "        if array[at + k] < 1 << (min(BITS, n - k * BITS) - 1):\n",
     ),
+    "cubefulldist forgets a neighbour's minimum": (
+        "cubefulldist",
+        "protocols/cubefulldist.py",
+        "            me.own[c] = min(me.own[c], message.array[c])\n",
+        "            pass\n",
+    ),
+    "cubefulldist sets M to R after merging": (
+        "cubefulldist",
+        "protocols/cubefulldist.py",
+        "        me.own[c] = min(me.own[c], me.received[c]) if me.reg[STARTED] else me.received[c]\n",
+        "        me.own[c] = me.received[c]\n",
+    ),
+    "cubefulldist keeps G into the next round": (
+        "cubefulldist",
+        "protocols/cubefulldist.py",
+        "        me.own[at + k] = me.own[dead + k] if dead < me.own.size else 0\n",
+        "        pass\n",
+    ),
+    "cubefulldist leaves out the closing message": (
+        "cubefulldist",
+        "protocols/cubefulldist.py",
+        "    me.reg[ITERATION] += 1\n    _tell_neighbours(me, now, out)\n    columns",
+        "    columns",
+    ),
+    "cubefulldist does not answer for the last round": (
+        "cubefulldist",
+        "protocols/cubefulldist.py",
+        "            _answer_with_last_round(me, message.source, out)\n",
+        "            pass\n",
+    ),
+    "coord counts an answer twice": (
+        "coord",
+        "protocols/_resending.py",
+        "    if is_in(me, number, j):\n        return False\n",
+        "",
+    ),
+    "fulldist does not answer a repeat": (
+        "fulldist-lossy",
+        "protocols/fulldist.py",
+        "        send_received(out, INFO, message.source, message.execution)\n",
+        "        pass\n",
+    ),
+    "s_coord does not report again": (
+        "s_coord",
+        "protocols/s_coordp.py",
+        "    if me.reg[PHASE] == REPORTED and resends(me):\n        _report(me, out)\n",
+        "",
+    ),
     "gsgc-local's controllers do not wait for their groups": (
         "gsgc-local",
         "protocols/gsgc_local.py",
@@ -180,7 +228,11 @@ def test_a_broken_kernel_is_noticed(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "protocol", ["coordp", "fulldist", "train", "s_coordp", "s_train", "gsgc", "gsgc-local"]
+    "protocol",
+    [
+        *("coordp", "fulldist", "train", "s_coordp", "s_train", "gsgc", "gsgc-local"),
+        *("cubefulldist", "coord", "fulldist-lossy", "s_coord"),
+    ],
 )
 def test_the_unbroken_kernels_are_not_complained_about(protocol, tmp_path):
     copy_package(tmp_path)

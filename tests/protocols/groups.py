@@ -6,15 +6,15 @@ import numpy as np
 
 from stablecast.overlays import complete_tree
 from stablecast.protocols import protocol
-from stablecast.protocols.contract import GROUP, Machine, Received
+from stablecast.protocols.contract import GROUP, Machine, Received, Sizes
 
 
 class MachineGroup:
     def __init__(self, name, degree=2, height=2, fill=None):
         tree = complete_tree(degree, height, fill=fill)
         found = protocol(name)
-        place = found.place(tree)
         n = tree.size
+        place = found.places_of(tree, Sizes(n, n, n, 4, found.parameter_values({}), True), 0)
         self.kinds = found.kinds
         self.machines = [
             Machine(found, index=i, group_size=n, place=place.of(i), columns=n) for i in range(n)

@@ -137,6 +137,8 @@ def meters_of_plain(setup: Setup, run: PlainRun) -> dict[str, Any]:
         "round_trip_max_us": run.round_trip_max_ps / 1e6,
         "queue_max": run.queue_max,
         "queue_mean": run.queue_mean,
+        "load_mean": sum(run.loads) / len(run.loads) if run.loads else None,
+        "load_max": max(run.loads, default=0),
         "host_queue_max": run.host_queue_max,
         "dropped": run.dropped,
         "lost": run.lost,

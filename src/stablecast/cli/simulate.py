@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stablecast.simulate import Result, Setup
 
 NETWORK, COST, TRAFFIC, TRIGGER, OUTPUT = "Network", "Costs", "Data traffic", "Trigger", "Output"
-GOSSIP = "Gossip"
+GOSSIP, FAULTS, STRUCTURE = "Gossip", "Faults and resends", "Logical structure"
 
 
 def _option(panel: str, text: str, *names: str) -> Any:
@@ -24,19 +24,46 @@ def _option(panel: str, text: str, *names: str) -> Any:
 
 def simulate_command(
     protocol: Annotated[str, typer.Argument(help="A name from 'stablecast protocols'.", show_default=False)],
-    topology: Annotated[str, _option(NETWORK, "tree, random-tree or balanced.")] = "tree",
+    topology: Annotated[str, _option(NETWORK, "tree, random-tree, balanced or random-graph.")] = "tree",
     degree: Annotated[
         int | None, _option(NETWORK, "Children of an inner node (balanced: neighbours).")
     ] = None,
     height: Annotated[int | None, _option(NETWORK, "Levels below the root.")] = None,
     fill: Annotated[int | None, _option(NETWORK, "Children of the nodes above the last level.")] = None,
-    nodes: Annotated[int | None, _option(NETWORK, "Nodes of a balanced tree.")] = None,
+    nodes: Annotated[int | None, _option(NETWORK, "Nodes of a balanced tree or a random graph.")] = None,
+    edge_probability: Annotated[
+        float | None, _option(NETWORK, "random-graph: that two nodes are linked (0.02).")
+    ] = None,
+    delay_max_us: Annotated[
+        float | None, _option(NETWORK, "random-graph: longest delay of a link (1000).")
+    ] = None,
+    routes: Annotated[
+        str, _option(NETWORK, "Ways on a graph: fewest hops (default), or least delay.")
+    ] = "hops",
+    cast: Annotated[
+        str | None,
+        _option(
+            NETWORK, "A message to all: multicast; unicast, one to each; relay, along the tree of members."
+        ),
+    ] = None,
+    placement: Annotated[
+        str | None, _option(STRUCTURE, "Members are numbered along the network, or at random.")
+    ] = None,
+    tree_degree: Annotated[
+        str | None, _option(STRUCTURE, "Children of a member in the tree: a number, log, or network.")
+    ] = None,
+    free_bitmap: Annotated[
+        bool, _option(STRUCTURE, "cubefulldist: no bytes for the set of members.", "--free-bitmap")
+    ] = False,
     members: Annotated[
         int | None, _option(NETWORK, "Members; fewer than nodes are drawn by the seed.")
     ] = None,
     senders: Annotated[int | None, _option(NETWORK, "Members that send (all by default).")] = None,
     seed: Annotated[int, _option(NETWORK, "Of everything random.")] = 0,
-    costs: Annotated[str, _option(COST, "Preset: lan1997, wan1997 or links-only.")] = "lan1997",
+    costs: Annotated[
+        str | None,
+        _option(COST, "Preset: lan1997 (default), wan1997 or links-only (default on random-graph)."),
+    ] = None,
     bandwidth_bps: Annotated[float | None, _option(COST, "Of each direction of a link.")] = None,
     propagation_us: Annotated[float | None, _option(COST, "Of a link.")] = None,
     router_us: Annotated[float | None, _option(COST, "To forward a message.")] = None,
@@ -49,6 +76,11 @@ def simulate_command(
     entry_bytes: Annotated[int | None, _option(COST, "Of a sequence number.")] = None,
     queue_limit: Annotated[int | None, _option(COST, "Messages that a link holds; 0 for no limit.")] = None,
     link_loss: Annotated[float | None, _option(COST, "Probability of loss on each link.")] = None,
+    duplicate: Annotated[float | None, _option(FAULTS, "Probability that a message comes twice.")] = None,
+    reorder: Annotated[float | None, _option(FAULTS, "Probability that a message comes late.")] = None,
+    detour_us: Annotated[
+        float | None, _option(FAULTS, "How late, and how far apart the two are (1000).")
+    ] = None,
     loss_until_ms: Annotated[float | None, _option(COST, "When losses end.")] = None,
     until_ms: Annotated[float | None, _option(TRIGGER, "Give up at this simulated time.")] = None,
     messages: Annotated[int, _option(TRAFFIC, "Data messages of each sender.")] = 0,
@@ -70,6 +102,12 @@ def simulate_command(
     period_ms: Annotated[float, _option(TRIGGER, "Between starts (100).")] = 100.0,
     threshold: Annotated[int, _option(TRIGGER, "Of the first member's buffer (32).")] = 32,
     retry_ms: Annotated[float, _option(TRIGGER, "Start anew after this time; 0 for never.")] = 0.0,
+    resend_ms: Annotated[
+        float, _option(FAULTS, "Send again what was not answered after this time; 0 for never (default).")
+    ] = 0.0,
+    pause_ms: Annotated[
+        float | None, _option(TRIGGER, "cubefulldist: from the end of a round to the next (0).")
+    ] = None,
     subgroup: Annotated[int | None, _option(GOSSIP, "Members that one gossips to in a step (3).")] = None,
     step_s: Annotated[float | None, _option(GOSSIP, "Between two steps of a member (1).")] = None,
     share: Annotated[
@@ -99,8 +137,17 @@ def simulate_command(
         int, _option(GOSSIP, "Members that may join in one round; the others wait. 0 for any (default).")
     ] = 0,
     faults: Annotated[
-        str, _option(NETWORK, "A schedule: 'crash 3 at 5000; join 2 at 9000', times in ms.")
+        str, _option(FAULTS, "A schedule: 'crash 3 at 5000; join 2 at 9000', times in ms.")
     ] = "",
+    fail_neighbours: Annotated[
+        int, _option(FAULTS, "How many of member 0's neighbours in the hypercube crash.")
+    ] = 0,
+    fail_random: Annotated[int, _option(FAULTS, "How many of all members but member 0 crash.")] = 0,
+    fail_at_ms: Annotated[float, _option(FAULTS, "When those crash (0: before the start).")] = 0.0,
+    detect_ms: Annotated[
+        float, _option(FAULTS, "When the others are told, after a crash (0: at once; -1: never).")
+    ] = 0.0,
+    sample_ms: Annotated[float, _option(NETWORK, "How often messages on links are counted (1).")] = 1.0,
     tracked: Annotated[int | None, _option(NETWORK, "Senders whose numbers are simulated.")] = None,
     trace: Annotated[
         Path | None, _option(OUTPUT, "Write the events of the data traffic, as Parquet.")
@@ -128,7 +175,8 @@ def simulate_command(
     if not result.completed:
         complain(
             f"{protocol} did not finish: {result.lost} messages lost, {result.dropped} dropped"
-            " (it needs --retry-ms against losses, and a later --until-ms if that was given)"
+            " (it needs --resend-ms or --retry-ms against losses, --detect-ms and a structure that holds"
+            " against crashes, and a later --until-ms if that was given)"
         )
         return FOUND_FAILURE
     return DONE
@@ -167,6 +215,7 @@ def _show(result: Result) -> None:
             f"{_milliseconds(result.rtt_first_us)} / {_milliseconds(result.rtt_last_us)}",
         ),
         ("link queue, most / mean", f"{result.queue_max:,} / {result.queue_mean:.2f}"),
+        ("load of links, most / mean", _load(result)),
         ("processor queue, most", f"{result.host_queue_max:,}"),
         ("lost / dropped", f"{result.lost:,} / {result.dropped:,}"),
         ("simulated", _milliseconds(result.simulated_us)),
@@ -189,6 +238,10 @@ def _show(result: Result) -> None:
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:<{width}}  {value}")
+
+
+def _load(result: Result) -> str:
+    return "-" if result.load_mean is None else f"{result.load_max:,} / {result.load_mean:.1f}"
 
 
 def _milliseconds(us: float | None) -> str:

@@ -49,3 +49,21 @@ def is_full(array: IntArray, at: int, n: int) -> bool:
         if array[at + k] != (1 << min(BITS, n - k * BITS)) - 1:
             return False
     return True
+
+
+@kernel
+def fill(array: IntArray, at: int, n: int) -> None:
+    """Put all of ``n`` into the set."""
+    for k in range(words(n)):
+        array[at + k] = (1 << min(BITS, n - k * BITS)) - 1
+
+
+@kernel
+def join(array: IntArray, at: int, other: IntArray, other_at: int, n: int) -> bool:
+    """Put all that another set of ``n`` holds into the set; tell whether any of it was new."""
+    new = False
+    for k in range(words(n)):
+        both = array[at + k] | other[other_at + k]
+        new = new | (both != array[at + k])
+        array[at + k] = both
+    return new

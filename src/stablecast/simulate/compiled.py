@@ -35,21 +35,28 @@ def is_compiled(protocol: Protocol) -> bool:
 
 
 def _file_of(protocol: Protocol) -> Path:
-    """Return where the loop goes; a protocol from outside this package is told by its source too."""
-    suffix = ""
+    """Return where the loop goes: by the module of the kernels, which protocols may share.
+
+    A module from outside this package is told by its source too.
+    """
+    name = protocol.module.rpartition(".")[2]
     if not protocol.module.startswith("stablecast."):
         source = inspect.getsource(sys.modules[protocol.module])
-        suffix = "_" + hashlib.blake2s(source.encode(), digest_size=8).hexdigest()
-    return CACHE_FOLDER / f"stablecast_loop_{protocol.name.replace('-', '_')}{suffix}.py"
+        name += "_" + hashlib.blake2s(source.encode(), digest_size=8).hexdigest()
+    return CACHE_FOLDER / f"stablecast_loop_{name}.py"
 
 
-@cache
 def loop_for(protocol: Protocol) -> ModuleType:
     """Return the module that holds this protocol's loop; compiled code is found again in later processes."""
     file = _file_of(protocol)
-    name = file.stem
     if not file.exists():
         _write_whole(file, specialised_source(protocol))
+    return _load(file)
+
+
+@cache
+def _load(file: Path) -> ModuleType:
+    name = file.stem
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None

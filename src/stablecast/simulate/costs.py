@@ -45,6 +45,12 @@ class Costs:
     """Messages that a link holds, the one in transmission included; 0 for no limit."""
     link_loss: float = 0.0
     """Probability that a message is lost on a link, after taking its time."""
+    duplicate: float = 0.0
+    """Probability that a message comes to a member a second time, ``detour_us`` after the first."""
+    reorder: float = 0.0
+    """Probability that a message comes to a member ``detour_us`` late, so that others overtake it."""
+    detour_us: float = 1000.0
+    """How late a message comes that takes a detour."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -57,8 +63,9 @@ class Costs:
                 )
         if self.bandwidth_bps == 0:
             raise InvalidInput("bandwidth_bps 0 moves nothing (accepted: a finite number above 0)")
-        if self.link_loss > 1:
-            raise InvalidInput(f"link_loss {self.link_loss} is not a probability (accepted: 0 to 1)")
+        for name in ("link_loss", "duplicate", "reorder"):
+            if getattr(self, name) > 1:
+                raise InvalidInput(f"{name} {getattr(self, name)} is not a probability (accepted: 0 to 1)")
         if self.router not in ROUTERS:
             raise unknown_name("router model", self.router, ROUTERS)
         if self.processor not in PROCESSORS:
@@ -73,6 +80,16 @@ class Costs:
     def propagation_ps(self) -> int:
         """Propagation time in picoseconds."""
         return round(self.propagation_us * PS_PER_US)
+
+    @property
+    def detour_ps(self) -> int:
+        """How late a message comes that takes a detour, in picoseconds."""
+        return round(self.detour_us * PS_PER_US)
+
+    @property
+    def has_detours(self) -> bool:
+        """Whether messages may come twice or late."""
+        return self.duplicate > 0 or self.reorder > 0
 
     @property
     def hosts_free(self) -> bool:

@@ -20,20 +20,36 @@ from stablecast.protocols.contract.kernels import (
     NOTHING,
     RECEIVED,
     ROSE,
+    SAME,
     SENDS,
     TIMER,
     Message,
 )
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
 from stablecast.simulate.checks import bring_truth_up_to_date, check_declaration, is_required
-from stablecast.simulate.queues import NEVER, ROW_ITSELF, heap_push, new_message, take_slot
+from stablecast.simulate.queues import (
+    NEVER,
+    ROW_ITSELF,
+    heap_push,
+    new_message,
+    release_slot,
+    take_slot,
+)
 from stablecast.simulate.state import (
     FALSE_STRIKES,
     FINISHED_AT,
     GAP_MAX,
     IMMEDIATE,
+    LAST_SLOT,
+    LOAD_MAX,
+    LOAD_MAX_BY_END,
+    LOAD_SAMPLES,
+    LOAD_SAMPLES_BY_END,
+    LOAD_SUM,
+    LOAD_SUM_BY_END,
     LOST_COUNT,
     NEXT_START,
+    ON_LINKS,
     PERIODIC,
     PLANNED,
     RETURNING,
@@ -41,6 +57,7 @@ from stablecast.simulate.state import (
     ROUND_ENDED,
     ROUNDS,
     RUNNING,
+    SAMPLE_AT,
     SETTLED,
     STARTED,
     STARTED_AT,
@@ -92,6 +109,17 @@ def note_start(sim: Sim, now: int) -> None:
 
 
 @kernel
+def look_at_load(sim: Sim, now: int) -> None:
+    """Count the messages on links at every sampling time up to now."""
+    counts = sim.counts
+    looks = (now - counts[SAMPLE_AT]) // sim.sample_ps + 1
+    counts[SAMPLE_AT] += looks * sim.sample_ps
+    counts[LOAD_SAMPLES] += looks
+    counts[LOAD_SUM] += looks * counts[ON_LINKS]
+    counts[LOAD_MAX] = max(counts[LOAD_MAX], counts[ON_LINKS])
+
+
+@kernel
 def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     """Send what a kernel call sent, then measure and check what it learned."""
     marks = sim.out_marks
@@ -100,6 +128,7 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     arrays = 0
     for k in range(marks[SENDS]):
         arrays = send_one(sim, member, k, arrays, depth, now)
+    let_go_of_array(sim)
     if marks[CHANGES] > 0:
         note_changes(sim, member, now)
     if marks[LEARNED] > 0:
@@ -109,6 +138,9 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     if marks[FINISHED] > sim.members[member].finished:
         sim.members[member].finished = marks[FINISHED]
         sim.counts[FINISHED_AT] = now
+        sim.counts[LOAD_SUM_BY_END] = sim.counts[LOAD_SUM]
+        sim.counts[LOAD_SAMPLES_BY_END] = sim.counts[LOAD_SAMPLES]
+        sim.counts[LOAD_MAX_BY_END] = sim.counts[LOAD_MAX]
         if sim.autonomous:
             see_whether_over(sim)
         elif member == 0:
@@ -151,7 +183,7 @@ def note_learned_by_timers(sim: Sim, execution: int, now: int) -> None:
     sim.counts[PLANNED] = execution
     sim.counts[ROUND_ENDED] = 1
     while sim.counts[STARTED] <= execution:
-        note_start(sim, now)
+        note_start(sim, now + sim.pause_ps)
     if sim.stop_at_first and execution == sim.executions:
         sim.counts[STOP] = 1
 
@@ -246,7 +278,7 @@ def omit(sim: Sim, member: int, now: int) -> None:
 @kernel
 def see_whether_over(sim: Sim) -> None:
     """End a run of a protocol without a starter when every member is through and no fault is to come."""
-    if not sim.autonomous or sim.counts[STRUCK_FAULTS] < sim.fault_count:
+    if not sim.autonomous or sim.drains or sim.counts[STRUCK_FAULTS] < sim.fault_count:
         return
     for i in range(sim.member_count):
         if sim.members[i].alive and not is_through(sim, i):
@@ -271,6 +303,7 @@ def snapshot(sim: Sim, member: int) -> int:
     if sim.messages_each == 0:
         return ROW_ITSELF - member
     slot = take_slot(sim)
+    sim.slot_uses[slot] = 1
     copy_into(sim.arrays[slot], sim.received[member])
     return int(slot)
 
@@ -301,6 +334,14 @@ def array_bytes(sim: Sim, member: int, message: int) -> int:
 
 
 @kernel
+def let_go_of_array(sim: Sim) -> None:
+    """No further message of this call carries the array that was sent last; all that did may be gone."""
+    if sim.counts[LAST_SLOT] > 0:
+        release_slot(sim, sim.counts[LAST_SLOT] - 1)
+        sim.counts[LAST_SLOT] = 0
+
+
+@kernel
 def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -> int:
     """Turn one send of the outbox into a message on its way; return how many arrays were taken so far."""
     if sim.out_dest[k] == NOWHERE:
@@ -312,15 +353,24 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
     record.execution = sim.out_execution[k]
     record.depth = depth + 1
     if sim.out_carries[k] == ARRAY:
+        let_go_of_array(sim)
         record.slot = sim.out_slot[arrays]
+        sim.slot_uses[record.slot] = 2  # one use by this message, one for others that carry the same
+        sim.counts[LAST_SLOT] = record.slot + 1
         sim.out_slot[arrays] = take_slot(sim)
         arrays += 1
+    elif sim.out_carries[k] == SAME:
+        record.slot = sim.counts[LAST_SLOT] - 1
+        sim.slot_uses[record.slot] += 1
     elif sim.out_carries[k] == RECEIVED:
         record.slot = snapshot(sim, member)
     if sim.out_carries[k] != NOTHING:
         record.wire_bytes += array_bytes(sim, member, message)
     sim.counts[ROUNDS] = max(sim.counts[ROUNDS], depth + 1)
-    sim.members[member].sent += 1
+    if sim.one_by_one and record.dest == GROUP:
+        sim.members[member].sent += sim.member_count - 1
+    else:
+        sim.members[member].sent += record.dest != member
     soon = sim.members[member].send_at <= now + sim.piggyback_ps
     if sim.piggyback_ps > 0 and soon and sim.members[member].riders < RIDERS_MAX:
         add_rider(sim, member, message, now)
@@ -333,7 +383,7 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
 def start_is_due(sim: Sim, now: int) -> bool:
     """Tell whether member 0 should begin an execution now."""
     counts = sim.counts
-    if sim.autonomous:
+    if sim.autonomous or not sim.members[0].alive:
         return False
     if sim.executions > 0:
         if counts[PLANNED] >= sim.executions:
@@ -384,7 +434,8 @@ def set_timer(sim: Sim, member: int) -> None:
     if due != record.timer_at:
         record.timer_at = due
         if due < NEVER:
-            heap_push(sim, due, sim.link_count + sim.node_count + sim.member_count + member)
+            first = sim.link_count + sim.node_count + sim.member_count + sim.detours
+            heap_push(sim, due, first + member)
 
 
 @kernel

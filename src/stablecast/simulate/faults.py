@@ -14,10 +14,14 @@ import math
 import re
 from dataclasses import dataclass
 
-from stablecast.errors import InvalidInput
+import numpy as np
 
-CRASH, LEAVE, JOIN, MOVE = 0, 1, 2, 3
-"""What may happen to a member; ``MOVE`` puts it on a side of a partition."""
+from stablecast.errors import InvalidInput
+from stablecast.overlays.hypercube import hypercube
+
+CRASH, LEAVE, JOIN, MOVE, TELL = 0, 1, 2, 3, 4
+"""What may happen to a member; ``MOVE`` puts it on a side of a partition, and by ``TELL`` a failure detector
+tells it that another one is gone."""
 WAITING = -1
 """In place of a side: a member that is to join waits for the next round."""
 PS_PER_MS = 1_000_000_000
@@ -34,7 +38,7 @@ class Fault:
     what: int
     member: int
     side: int = 0
-    """Of ``MOVE``: the side that the member is on from then on."""
+    """Of ``MOVE``: the side that the member is on from then on; of ``TELL``: the member that is gone."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,34 @@ def read_schedule(text: str, members: int) -> Schedule:
         following += sum(fault.what == JOIN for fault in made)
         faults += made
     return Schedule(tuple(sorted(faults)), initial)
+
+
+def with_detector(schedule: Schedule, members: int, after_ms: float) -> Schedule:
+    """Return the same faults, with every other member told of each crash after so much time."""
+    told = [
+        Fault(fault.at_ps + round(after_ms * PS_PER_MS), TELL, member, fault.member)
+        for fault in schedule.faults
+        if fault.what in (CRASH, LEAVE)
+        for member in range(members)
+        if member != fault.member
+    ]
+    return Schedule(tuple(sorted([*schedule.faults, *told])), schedule.initial)
+
+
+def failing_members(members: int, *, neighbours: int, others: int, seed: int) -> list[int]:
+    """Draw members to fail: neighbours of member 0 in the hypercube, and any but member 0 beyond those."""
+    near = hypercube(members).neighbours_of(0)
+    for what, count, room in (
+        ("fail_neighbours", neighbours, near.size),
+        ("fail_random", others, members - 1),
+    ):
+        if not 0 <= count <= room:
+            raise InvalidInput(f"{what} {count} is not accepted (accepted: 0 to {room} of {members} members)")
+    rng = np.random.default_rng([seed, 0x6661696C])
+    failing = set(rng.permutation(near)[:neighbours].tolist())
+    rest = [member for member in range(1, members) if member not in failing]
+    failing |= set(rng.permutation(rest)[:others].tolist())
+    return sorted(failing)
 
 
 def _joining(step: str) -> int:

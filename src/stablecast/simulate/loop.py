@@ -9,13 +9,14 @@ violation) and is called again with the same arrays.
 from __future__ import annotations
 
 from stablecast._jit import inlined, kernel
-from stablecast.protocols.contract.kernels import Member, Outbox, clear
+from stablecast.protocols.contract.kernels import GONE, Member, Message, Outbox, clear
 from stablecast.protocols.coordp import handle_timer, init, receive, start  # the protocol
 from stablecast.simulate.drive import (
     after_kernel,
     catch_up,
     is_cut_off,
     joins_at_start,
+    look_at_load,
     message_view,
     note_handling,
     note_start,
@@ -24,7 +25,7 @@ from stablecast.simulate.drive import (
     set_timer,
     start_is_due,
 )
-from stablecast.simulate.faults import JOIN, LEAVE, MOVE, WAITING
+from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, WAITING
 from stablecast.simulate.queues import (
     FREE_MESSAGES,
     FREE_PACKETS,
@@ -50,6 +51,8 @@ from stablecast.simulate.state import (
     PRESSURE,
     RETURNING,
     ROUND_ENDED,
+    SAMPLE_AT,
+    STARTED,
     STOP,
     STRUCK_FAULTS,
     TRACED,
@@ -58,7 +61,7 @@ from stablecast.simulate.state import (
 )
 from stablecast.simulate.struct import Sim
 from stablecast.simulate.traffic import handle_data, handle_deadlines
-from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route
+from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route, take_detour
 
 DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP, ROUND_OVER = range(7)
 """Why the loop returned."""
@@ -126,6 +129,20 @@ def handle_protocol(sim: Sim, i: int, message: int, now: int) -> None:
 
 
 @kernel
+def tell(sim: Sim, i: int, gone: int, now: int) -> None:
+    """Let a failure detector tell a member that another one is gone."""
+    if sim.members[i].alive:
+        clear(sim.out_marks)
+        receive(member_view(sim, i), Message(GONE, gone, 0, sim.arrays[0]), now, outbox(sim))
+        after_kernel(sim, i, 0, now)
+        if sim.counts[STARTED] > 0:
+            if i == 0:
+                begin(sim, now)
+            if uses_timers(sim):
+                set_timer(sim, i)
+
+
+@kernel
 def come_in(sim: Sim, i: int, now: int) -> None:
     """Let a member begin to take part."""
     clear(sim.out_marks)
@@ -177,6 +194,8 @@ def strike(sim: Sim, number: int, now: int) -> None:
     i = sim.faults[number].member
     if sim.faults[number].what == JOIN:
         let_in(sim, number, now)
+    elif sim.faults[number].what == TELL:
+        tell(sim, i, sim.faults[number].side, now)
     elif sim.faults[number].what == MOVE:
         sim.members[i].side = sim.faults[number].side
     elif sim.members[i].alive:
@@ -222,7 +241,7 @@ def arrive(sim: Sim, link: int, packet: int, now: int, timed: bool) -> None:
         return
     node = sim.links[link].to
     message = sim.packets[packet].message
-    dest = sim.messages[message].dest
+    dest = sim.packets[packet].dest
     local = packet
     if dest == GROUP:
         if sim.nodes[node].cast_stop - sim.nodes[node].cast_start > 1:
@@ -234,10 +253,18 @@ def arrive(sim: Sim, link: int, packet: int, now: int, timed: bool) -> None:
     elif sim.member_node[dest] != node:
         route(sim, node, packet, now)
         return
+    if sim.detours > 0 and take_detour(sim, sim.nodes[node].member, local, now):
+        return
+    deliver(sim, sim.nodes[node].member, local, now, timed)
+
+
+@inlined
+def deliver(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
+    """Give a packet to a member, by way of its processor if that takes time."""
     if sim.hosts_free:
-        handle(sim, sim.nodes[node].member, local, now, timed)
+        handle(sim, i, packet, now, timed)
     else:
-        receive_at_host(sim, sim.nodes[node].member, local, now)
+        receive_at_host(sim, i, packet, now)
 
 
 @inlined
@@ -294,7 +321,8 @@ def run(
     counts = sim.counts
     routers = sim.link_count
     hosts = routers + sim.node_count
-    timers = hosts + sim.member_count
+    detours = hosts + sim.member_count
+    timers = detours + sim.detours
     strikes = timers + sim.member_count
     timed = uses_timers(sim)
     stop_at = counts[EVENTS] + events_max
@@ -311,6 +339,8 @@ def run(
         now = sim.heap[TOP].at
         if now > sim.until_ps:
             return GIVEN_UP
+        if now >= counts[SAMPLE_AT]:
+            look_at_load(sim, now)
         server = sim.heap[TOP].server
         if server >= timers:
             heap_pop(sim)
@@ -327,6 +357,8 @@ def run(
                 sim.servers[server].queued -= 1
                 if server < hosts:
                     forward(sim, server - routers, packet, now)
+                elif server >= detours:
+                    deliver(sim, server - detours, packet, now, timed)
                 else:
                     finish_job(sim, server - hosts, packet, now, timed)
         if counts[VIOLATION] != 0:
@@ -344,18 +376,39 @@ def run(
 
 @kernel
 def open_run(sim: Sim) -> None:
-    """Set every timer and fault, let members come in, and start the first execution if it is due at once."""
+    """Set faults to come, and let those happen that are there from the start."""
+    counts = sim.counts
+    counts[SAMPLE_AT] = sim.sample_ps
     for number in range(sim.fault_count):
-        server = sim.link_count + sim.node_count + 2 * sim.member_count + number
-        heap_push(sim, sim.faults[number].at, server)
+        what = sim.faults[number].what
+        if sim.faults[number].at == 0 and what in (CRASH, MOVE, TELL):
+            strike(sim, number, 0)
+        else:
+            server = sim.link_count + sim.node_count + 2 * sim.member_count + sim.detours + number
+            heap_push(sim, sim.faults[number].at, server)
     if sim.autonomous:
         note_start(sim, 0)
-        for i in range(sim.member_count):
-            if sim.members[i].alive:
-                come_in(sim, i, 0)
+
+
+@kernel
+def enter(sim: Sim, first: int, packets_min: int, messages_min: int, slots_min: int) -> int:
+    """Let members come in from ``first`` on; return the one to go on with when there is more room.
+
+    When all are in, set every timer and start the first execution if it is due at once.
+    """
+    for i in range(first, sim.member_count):
+        if not sim.autonomous:
+            break
+        if sim.ctl[FREE_PACKETS] < packets_min or sim.ctl[FREE_MESSAGES] < messages_min:
+            return i
+        if sim.ctl[FREE_SLOTS] < slots_min or sim.heap.size - sim.ctl[HEAP] < packets_min + TOP + 8:
+            return i
+        if sim.members[i].alive:
+            come_in(sim, i, 0)
     if uses_timers(sim):
         for i in range(sim.member_count):
             set_timer(sim, i)
     begin(sim, 0)
     if uses_timers(sim):
         set_timer(sim, 0)
+    return int(sim.member_count)

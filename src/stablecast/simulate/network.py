@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from stablecast._jit import inlined
 from stablecast.overlays import Tree
 from stablecast.simulate.costs import PS_PER_US, Costs
+from stablecast.simulate.routes import adjacency, kept_route_table
 from stablecast.simulate.topologies import Topology
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Network(NamedTuple):
     """Nodes, directed links and costs.
 
     Servers are numbered in one sequence, which is also the order of simultaneous events: links, routers
-    (one a node), hosts (one a member), timers (one a member).
+    (one a node), hosts (one a member), detours (one a member, where there are any), timers (one a member).
     """
 
     link_count: int
@@ -56,6 +57,13 @@ class Network(NamedTuple):
     links: Any
     nodes: Any
     cast_link: NDArray[np.int64]
+    by_table: bool
+    """Whether routes are looked up; on a tree they follow from the nodes' numbers."""
+    way_start: NDArray[np.int64]
+    """Where the links that leave each node begin in ``way_link``; then, for each target and node, which of
+    them leads there."""
+    way_link: NDArray[np.int64]
+    routes: NDArray[np.uint16]
     member_node: NDArray[np.int64]
     queue_limit: int
     router_model: int
@@ -68,7 +76,9 @@ class Network(NamedTuple):
 
 @inlined
 def next_link(sim: Sim, node: int, target: int) -> int:
-    """Return the link that leads from a node towards another: down if it lies below, up otherwise."""
+    """Return the link that leads from a node towards another; on a tree down if it lies below, else up."""
+    if sim.by_table:
+        return int(sim.way_link[sim.way_start[node] + sim.routes[target, node]])
     nodes = sim.nodes
     where = nodes[target].entry
     if where < nodes[node].entry or where >= nodes[node].leave:
@@ -96,19 +106,26 @@ def receive_cost_ps(sim: Sim, size: int) -> int:
     return int((sim.send_ps + sim.send_ps_per_byte * size) * sim.receive_factor + 0.5)
 
 
-def build_network(topology: Topology, costs: Costs) -> Network:
+def build_network(topology: Topology, costs: Costs, routes: str = "hops") -> Network:
     """Lay a topology out as arrays and put the costs on it."""
-    tree = topology.tree
+    tree, mesh = topology.tree, topology.mesh
+    further = 0 if mesh is None else 2 * mesh.delay_ps.size
+    ways = None if mesh is None else adjacency(topology)
+    nowhere = np.zeros(1, np.int64)
     model = DELAY if costs.router == "delay" else SHARED if costs.processor == "shared" else SERIAL
     nodes = _nodes(tree, topology)
     cast_link = _cast_links(tree, nodes)
     return Network(
-        link_count=2 * (tree.size - 1),
+        link_count=2 * (tree.size - 1) + further,
         node_count=tree.size,
         member_count=topology.member_count,
-        links=_links(tree, costs, nodes),
+        links=_links(topology, costs, nodes),
         nodes=nodes,
         cast_link=cast_link,
+        by_table=mesh is not None,
+        way_start=nowhere if ways is None else ways.start.astype(np.int64),
+        way_link=nowhere if ways is None else ways.link.astype(np.int64),
+        routes=np.zeros((1, 1), np.uint16) if mesh is None else kept_route_table(topology, routes),
         member_node=topology.member_nodes.astype(np.int64),
         queue_limit=costs.queue_limit,
         router_model=model,
@@ -135,13 +152,21 @@ def _nodes(tree: Tree, topology: Topology) -> Any:
     return nodes
 
 
-def _links(tree: Tree, costs: Costs, nodes: Any) -> Any:
-    links: Any = np.zeros(2 * (tree.size - 1), LINK).view(np.recarray)
+def _links(topology: Topology, costs: Costs, nodes: Any) -> Any:
+    tree, mesh = topology.tree, topology.mesh
+    further = 0 if mesh is None else 2 * mesh.delay_ps.size
+    links: Any = np.zeros(2 * (tree.size - 1) + further, LINK).view(np.recarray)
     links.to[nodes.up_link[1:]] = tree.parent[1:]
     links.to[nodes.down_link[1:]] = np.arange(1, tree.size)
     links.ps_per_byte = 8e12 / costs.bandwidth_bps
     links.propagation_ps = costs.propagation_ps
     links.loss = costs.link_loss
+    if mesh is not None:
+        first = 2 * (tree.size - 1)
+        links.to[first::2], links.to[first + 1 :: 2] = mesh.ends[:, 1], mesh.ends[:, 0]
+        links.propagation_ps += np.concatenate(
+            (np.repeat(mesh.tree_delay_ps[1:], 2), np.repeat(mesh.delay_ps, 2))
+        )
     return links
 
 

@@ -11,10 +11,12 @@ from typing import Any
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.protocols import protocol as find_protocol
 from stablecast.simulate.costs import costs as make_costs
+from stablecast.simulate.faults import failing_members
 from stablecast.simulate.setup import Setup, Traffic, Trigger
 from stablecast.simulate.topologies.registry import topology as make_topology
 
 PS_PER_S = 10**12
+PS_PER_MS = 10**9
 COSTS = (
     "bandwidth_bps",
     "propagation_us",
@@ -28,8 +30,11 @@ COSTS = (
     "entry_bytes",
     "queue_limit",
     "link_loss",
+    "duplicate",
+    "reorder",
+    "detour_us",
 )
-SHAPE = ("degree", "height", "fill", "nodes", "members")
+SHAPE = ("degree", "height", "fill", "nodes", "members", "edge_probability", "delay_max_us")
 TRAFFIC = tuple(field.name for field in dataclasses.fields(Traffic))
 TRIGGER = ("executions", "period_ms", "threshold", "retry_ms")
 RUN = (
@@ -42,8 +47,15 @@ RUN = (
     "omissions",
     "stop_at_first",
     "admit_per_round",
-    "faults",
+    "detect_ms",
+    "placement",
+    "routes",
+    "sample_ms",
 )
+PAPER_COSTS = {"random-graph": "links-only"}
+"""Costs of the paper that a topology is from, where they are not those of the first one."""
+RELAY = "relay"
+TREE_DEGREES = {"network": 0, "log": -1}
 SHARES = {"piggyback": 1, "multicast": 2, "both": 3}
 
 
@@ -58,10 +70,15 @@ class Options:
     fill: int | None = None
     nodes: int | None = None
     members: int | None = None
+    edge_probability: float | None = None
+    delay_max_us: float | None = None
+    routes: str = "hops"
+    placement: str | None = None
+    cast: str | None = None
     senders: int | None = None
     tracked: int | None = None
     seed: int = 0
-    costs: str = "lan1997"
+    costs: str | None = None
     bandwidth_bps: float | None = None
     propagation_us: float | None = None
     router_us: float | None = None
@@ -74,6 +91,9 @@ class Options:
     entry_bytes: int | None = None
     queue_limit: int | None = None
     link_loss: float | None = None
+    duplicate: float | None = None
+    reorder: float | None = None
+    detour_us: float | None = None
     loss_until_ms: float | None = None
     until_ms: float | None = None
     messages: int = 0
@@ -91,6 +111,10 @@ class Options:
     period_ms: float = 100.0
     threshold: int = 32
     retry_ms: float = 0.0
+    resend_ms: float = 0.0
+    tree_degree: str | None = None
+    pause_ms: float | None = None
+    free_bitmap: bool = False
     subgroup: int | None = None
     step_s: float | None = None
     share: str | None = None
@@ -104,6 +128,11 @@ class Options:
     stop_at_first: bool = False
     admit_per_round: int = 0
     faults: str = ""
+    fail_neighbours: int = 0
+    fail_random: int = 0
+    fail_at_ms: float = 0.0
+    detect_ms: float = 0.0
+    sample_ms: float = 1.0
 
     def given(self) -> dict[str, Any]:
         """Return what differs from the defaults, the protocol first."""
@@ -127,21 +156,45 @@ class Options:
         changes = {name: value for name, value in self._values(COSTS).items() if value is not None}
         by_timers = find_protocol(self.protocol).autonomous
         implied = "periodic" if self.messages and self.executions is None and not by_timers else "immediate"
+        topology = make_topology(self.topology, **self._values(SHAPE), seed=self.seed)
+        preset = self.costs or PAPER_COSTS.get(self.topology, "lan1997")
         return Setup(
             protocol=self.protocol,
-            topology=make_topology(self.topology, **self._values(SHAPE), seed=self.seed),
-            costs=make_costs(self.costs, **changes),
+            topology=topology,
+            costs=make_costs(preset, **changes),
             traffic=Traffic(**self._values(TRAFFIC)),
             trigger=Trigger(kind=self.trigger or implied, **self._values(TRIGGER)),
             params=self._params(),
+            faults=self._faults(topology.member_count),
+            cast=None if self.cast == RELAY else self.cast,
             **self._values(RUN),
         )
+
+    def _faults(self, members: int) -> str:
+        """Return the schedule, with the members that were asked to fail added to it."""
+        if not (self.fail_neighbours or self.fail_random):
+            return self.faults
+        failing = failing_members(
+            members, neighbours=self.fail_neighbours, others=self.fail_random, seed=self.seed
+        )
+        if not (math.isfinite(self.fail_at_ms) and self.fail_at_ms >= 0):
+            raise InvalidInput(f"fail_at_ms {self.fail_at_ms} is not accepted (accepted: 0 or more)")
+        step = f"crash {','.join(map(str, failing))} at {self.fail_at_ms:.9f}"
+        return f"{self.faults}; {step}" if self.faults else step
 
     def _params(self) -> dict[str, int]:
         """Return the protocol's own parameters in its units."""
         params = {"subgroup": self.subgroup, "threshold": self.threshold_steps, "quiet": self.quiet_steps}
         params |= {"nearby": 1} if self.nearby else {}
         params |= {"local_size": self.local_size, "controllers": self.controllers}
+        params |= {"free_bitmap": 1} if self.free_bitmap else {}
+        params["tree_degree"] = self._tree_degree()
+        params["relay"] = self._relay()
+        for name, ms in (("resend", self.resend_ms or None), ("pause", self.pause_ms)):
+            if ms is not None:
+                if not (math.isfinite(ms) and ms >= 0):
+                    raise InvalidInput(f"{name}_ms {ms} is not accepted (accepted: 0 or more)")
+                params[name] = round(ms * PS_PER_MS)
         for name, seconds in (("step", self.step_s), ("controller_step", self.controller_step_s)):
             if seconds is not None:
                 if not (math.isfinite(seconds) and seconds > 0):
@@ -152,6 +205,20 @@ class Options:
                 raise unknown_name("share", self.share, SHARES)
             params["share"] = SHARES[self.share]
         return {name: value for name, value in params.items() if value is not None}
+
+    def _relay(self) -> int | None:
+        """Tell whether members pass messages to all on: as asked, if the protocol can, or if it was asked."""
+        can = any(parameter.name == "relay" for parameter in find_protocol(self.protocol).parameters)
+        return int(self.cast == RELAY) if self.cast is not None and (can or self.cast == RELAY) else None
+
+    def _tree_degree(self) -> int | None:
+        if self.tree_degree is None or self.tree_degree in TREE_DEGREES:
+            return None if self.tree_degree is None else TREE_DEGREES[self.tree_degree]
+        if not self.tree_degree.isdecimal() or int(self.tree_degree) < 1:
+            raise InvalidInput(
+                f"tree_degree '{self.tree_degree}' is not accepted (accepted: 1 or more, log, network)"
+            )
+        return int(self.tree_degree)
 
     def _values(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}

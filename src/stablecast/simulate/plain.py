@@ -23,11 +23,11 @@ from stablecast.errors import SafetyViolation, StablecastError
 from stablecast.overlays import contract_tree
 from stablecast.protocols.contract import GROUP, Machine, Received, Sent
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
-from stablecast.simulate.faults import JOIN, LEAVE, MOVE, Fault
+from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, Fault
 from stablecast.simulate.plain_network import Calendar, Entry, Letter, Network
 from stablecast.simulate.plain_result import PlainRun, PlainTraffic
 from stablecast.simulate.plain_traffic import DataTraffic, Event
-from stablecast.simulate.prepare import initial_received, logical_tree_topology, make_plan
+from stablecast.simulate.prepare import initial_received, make_plan, place_members
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
@@ -87,7 +87,7 @@ def run_plain(setup: Setup, *, wire_log: bool = True, events_max: int = EVENTS_M
     Raises :class:`SafetyViolation` as the compiled simulator does, and :class:`TooLong` when the run is not
     over after ``events_max`` events.
     """
-    driver = _Driver(logical_tree_topology(setup), wire_log=wire_log)
+    driver = _Driver(place_members(setup), wire_log=wire_log)
     driver.open()
     while driver.calendar.step(driver.plan.until_ps):
         if driver.calendar.handled > events_max:
@@ -112,6 +112,9 @@ class _Driver:
             self.calendar,
             self.handle,
             seed=self.plan.seed,
+            routes=setup.routes,
+            one_by_one=self.plan.one_by_one,
+            sample_ps=self.plan.sample_ps,
             loss_until_ps=self.plan.loss_until_ps,
             is_silent=lambda member: not self.seats[member].alive,
         )
@@ -135,6 +138,7 @@ class _Driver:
         self.started_at_ps: list[int] = []
         self.next_start_ps = self.plan.period_ps if self.plan.trigger == PERIODIC else 0
         self.finished_at_ps = 0
+        self.loads_by_end = 0
         self.rounds = 0
         self.start_gap_max_ps = 0
         self.learned_at_ps: dict[int, list[int]] = {}
@@ -146,7 +150,10 @@ class _Driver:
         """Set every timer and fault, let members come in, start the first execution if it is due at once."""
         for number, fault in enumerate(self.setup.schedule.faults):
             place = self.network.first_timer + len(self.seats) + number
-            self.calendar.add(fault.at_ps, place, partial(self.strike, fault))
+            if fault.at_ps == 0 and fault.what in (CRASH, MOVE, TELL):
+                self.strike(fault)
+            else:
+                self.calendar.add(fault.at_ps, place, partial(self.strike, fault))
         if self.plan.autonomous:
             self.started_at_ps.append(0)
             for member, seat in enumerate(self.seats):
@@ -194,6 +201,8 @@ class _Driver:
         self.faults_to_come -= 1
         if fault.what == JOIN:
             self.let_in(fault)
+        elif fault.what == TELL:
+            self.tell(fault)
         elif fault.what == MOVE:
             seat.side = fault.side
         elif seat.alive:
@@ -205,6 +214,16 @@ class _Driver:
             else:
                 seat.alive = False
         self.see_whether_over()
+
+    def tell(self, fault: Fault) -> None:
+        """Let a failure detector tell a member that another one is gone."""
+        seat = self.seats[fault.member]
+        if seat.alive:
+            self.after_call(fault.member, seat.machine.told_gone(fault.side, self.calendar.now_ps), 0)
+            if self.started_at_ps:
+                if fault.member == 0:
+                    self.begin()
+                self.set_timer(fault.member)
 
     def let_in(self, fault: Fault) -> None:
         """Let a member join, or wait for the next round where admission is limited."""
@@ -248,7 +267,7 @@ class _Driver:
 
     def see_whether_over(self) -> None:
         """End a run of a protocol without a starter when every member is through and no fault is to come."""
-        if self.plan.autonomous and not self.faults_to_come:
+        if self.plan.autonomous and not self.plan.drains and not self.faults_to_come:
             self.stopped |= all(self.is_through(seat) for seat in self.seats if seat.alive)
 
     def is_through(self, seat: Seat) -> bool:
@@ -312,7 +331,7 @@ class _Driver:
 
     def start_is_due(self) -> bool:
         """Tell whether member 0 should begin an execution now."""
-        if self.is_over():
+        if self.is_over() or not self.seats[0].alive:
             return False
         if self.running:
             return self.calendar.now_ps >= self.retry_at_ps()
@@ -389,6 +408,7 @@ class _Driver:
         if finished > seat.finished:
             seat.finished = finished
             self.finished_at_ps = self.calendar.now_ps
+            self.loads_by_end = len(self.network.loads)
             if self.plan.autonomous:
                 self.see_whether_over()
             elif member == 0:
@@ -402,7 +422,8 @@ class _Driver:
         size += self.extra_bytes[sent.kind] if self.extra_bytes else 0
         letter = Letter(sent.kind, member, sent.dest, size, sent.execution, depth, sent.array)
         self.rounds = max(self.rounds, depth)
-        self.seats[member].sent += 1
+        each = sent.dest == GROUP and self.plan.one_by_one
+        self.seats[member].sent += len(self.seats) - 1 if each else sent.dest != member
         if not self.traffic.offer_ride(letter):
             self.network.post(letter)
 
@@ -442,8 +463,9 @@ class _Driver:
         self.round_ended = True
         self.round_trip_max_ps = max(self.round_trip_max_ps, now_ps - self.started_at_ps[execution - 1])
         while len(self.started_at_ps) <= execution:
-            self.start_gap_max_ps = max(self.start_gap_max_ps, now_ps - self.started_at_ps[-1])
-            self.started_at_ps.append(now_ps)
+            gap_ps = now_ps + self.plan.pause_ps - self.started_at_ps[-1]
+            self.start_gap_max_ps = max(self.start_gap_max_ps, gap_ps)
+            self.started_at_ps.append(now_ps + self.plan.pause_ps)
         self.stopped |= self.plan.stop_at_first and execution == self.plan.executions
 
     def check(self, member: int, *, declared: bool) -> None:
@@ -491,10 +513,15 @@ class _Driver:
     def is_complete(self) -> bool:
         """Tell whether all members finished the last execution and know all that is stable."""
         if self.plan.autonomous:
-            return self.stopped
+            left = [seat for seat in self.seats if seat.alive]
+            through = bool(left) and all(self.is_through(seat) for seat in left)
+            return self.stopped or (self.plan.drains and through)
         if self.plan.messages_each and not self.plan.executions:
             return all(seat.settled for seat in self.seats)
-        finished = all(seat.finished == len(self.started_at_ps) for seat in self.seats)
+        there = [seat for seat in self.seats if seat.alive]
+        finished = all(seat.finished == len(self.started_at_ps) for seat in there)
+        if self.plan.faulty and self.plan.executions:
+            return finished and bool(there) and len(self.started_at_ps) >= self.plan.executions
         if self.plan.messages_each:
             return finished
         everywhere = np.min([seat.machine.me.received for seat in self.seats], axis=0)
@@ -519,6 +546,7 @@ class _Driver:
             rounds=self.rounds,
             queue_max=max(lengths, default=0),
             queue_mean=sum(lengths) / len(lengths) if lengths else 0.0,
+            loads=network.loads[: self.loads_by_end],
             host_queue_max=network.host_queue_max(),
             dropped=network.dropped,
             false_suspicions=self.false_strikes,
@@ -570,6 +598,7 @@ def _make_seats(setup: Setup) -> list[Seat]:
             dtype=np.int32,
             params=dict(zip(names, setup.param_values, strict=True)),
             seed=setup.seed,
+            guarded=setup.guarded,
         )
         machine.me.received[:] = received
         there = index < setup.schedule.initial

@@ -1,7 +1,8 @@
 """The network of the plain driver: links, routers and hosts as objects, and a calendar of what they do.
 
 It is the model of :mod:`stablecast.simulate.wires` told a second time, for comparison: every server keeps a
-queue of its own, every event is one entry of a heap, and a route is found by climbing the tree.
+queue of its own, every event is one entry of a heap, and a route is found by climbing the tree, or on a
+graph by walking back from the target.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.protocols.contract import GROUP
-from stablecast.simulate.chance import LINK_STREAM, uniform
+from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
 from stablecast.simulate.costs import PS_PER_US, Costs
 from stablecast.simulate.topologies import Topology
 
@@ -62,6 +63,8 @@ class Calendar:
     def __init__(self) -> None:
         self.now_ps = 0
         self.handled = 0
+        self.before_each: Callable[[int], None] = _ignore
+        """Called with the time of each event before it happens."""
         self._heap: list[tuple[int, int, int, Entry]] = []
         self._added = 0
 
@@ -79,6 +82,7 @@ class Calendar:
             if entry.action is not None:
                 self.now_ps = at_ps
                 self.handled += 1
+                self.before_each(at_ps)
                 entry.action()
                 return True
         return False
@@ -113,10 +117,12 @@ class Processor:
 
 @dataclass(eq=False)
 class Link:
-    """One direction between a node and its parent."""
+    """One direction between two nodes."""
 
     number: int
+    origin: Node
     end: Node
+    propagation_ps: int
     free_at_ps: int = 0
     leaving_ps: deque[int] = field(default_factory=deque)
     """When each message that it holds is wholly on the wire, and so makes room."""
@@ -137,9 +143,15 @@ class Node:
     down: Link | None = None
     cast: list[Link] = field(default_factory=list)
     """Links of the multicast tree that leave from here, in ascending order."""
+    further: list[Link] = field(default_factory=list)
+    """Links that are not of the tree."""
+    routes: dict[int, Link] | None = None
+    """On a graph: the link towards each node."""
 
     def link_towards(self, target: Node) -> Link:
         """Climb from the target: if that leads here, its last step is the way down; else the way is up."""
+        if self.routes is not None:
+            return self.routes[target.number]
         step: Node | None = target
         while step is not None and step.parent is not self:
             step = step.parent
@@ -152,8 +164,10 @@ class Node:
         return (self.member is not None) + sum(child.members_below() for child in self.children)
 
 
-def build_nodes(topology: Topology) -> list[Node]:
+def build_nodes(topology: Topology, costs: Costs, routes: str) -> list[Node]:
     """Make the nodes and links; those between node ``v`` and its parent are numbered 2v - 2 and 2v - 1."""
+    mesh = topology.mesh
+    delays = [0] * topology.tree.size if mesh is None else mesh.tree_delay_ps.tolist()
     nodes: list[Node] = []
     for number, parent in enumerate(topology.tree.parent.tolist()):
         nodes.append(Node(number, nodes[parent] if number else None))
@@ -162,8 +176,17 @@ def build_nodes(topology: Topology) -> list[Node]:
     for node in nodes[1:]:
         assert node.parent is not None
         node.parent.children.append(node)
-        node.up = Link(2 * node.number - 2, node.parent)
-        node.down = Link(2 * node.number - 1, node)
+        delay_ps = costs.propagation_ps + delays[node.number]
+        node.up = Link(2 * node.number - 2, node, node.parent, delay_ps)
+        node.down = Link(2 * node.number - 1, node.parent, node, delay_ps)
+    if mesh is not None:
+        for k, (ends, delay_ps) in enumerate(
+            zip(mesh.ends.tolist(), mesh.delay_ps.tolist(), strict=True), start=len(nodes) - 1
+        ):
+            a, b = nodes[ends[0]], nodes[ends[1]]
+            a.further.append(Link(2 * k, a, b, costs.propagation_ps + delay_ps))
+            b.further.append(Link(2 * k + 1, b, a, costs.propagation_ps + delay_ps))
+        find_routes(nodes, routes, costs.propagation_ps)
     for node in nodes[1:]:
         assert node.parent is not None
         assert node.up is not None
@@ -174,6 +197,44 @@ def build_nodes(topology: Topology) -> list[Node]:
     for node in nodes:
         node.cast.sort(key=lambda link: link.number)
     return nodes
+
+
+def find_routes(nodes: list[Node], policy: str, base_ps: int) -> None:
+    """Find the way from every node to every other: walk back from the target, the nearest node first.
+
+    A node's distance is its hops and its delay, in the order that the policy looks at them; of the links that
+    lead to the least, the one with the lowest number is taken.
+    """
+    leading: dict[int, list[Link]] = {node.number: [] for node in nodes}
+    for node in nodes:
+        tree_links = [node.up, *(child.down for child in node.children)]
+        for link in [*tree_links, *node.further]:
+            if link is not None:
+                leading[link.end.number].append(link)
+        node.routes = {}
+    for target in nodes:
+        best = {target.number: (0, 0)}
+        heap = [((0, 0), target.number)]
+        while heap:
+            distance, number = heapq.heappop(heap)
+            if distance > best[number]:
+                continue
+            for link in leading[number]:
+                delay_ps = link.propagation_ps - base_ps
+                step = (1, delay_ps) if policy == "hops" else (delay_ps, 1)
+                candidate = (distance[0] + step[0], distance[1] + step[1])
+                origin, routes = link.origin.number, link.origin.routes
+                assert routes is not None
+                if origin not in best or candidate < best[origin]:
+                    best[origin] = candidate
+                    routes[target.number] = link
+                    heapq.heappush(heap, (candidate, origin))
+                elif (
+                    candidate == best[origin]
+                    and origin != target.number
+                    and link.number < routes[target.number].number
+                ):
+                    routes[target.number] = link
 
 
 class Network:
@@ -187,22 +248,35 @@ class Network:
         deliver: Callable[[int, Letter], None],
         *,
         seed: int,
+        routes: str,
+        one_by_one: bool,
         loss_until_ps: int,
+        sample_ps: int,
         is_silent: Callable[[int], bool],
     ) -> None:
+        self.one_by_one = one_by_one
         self.costs = costs
         self.calendar = calendar
         self.deliver = deliver
         self.seed = seed
         self.loss_until_ps = loss_until_ps
         self.is_silent = is_silent
-        self.nodes = build_nodes(topology)
+        self.nodes = build_nodes(topology, costs, routes)
         self.homes = [self.nodes[number] for number in topology.member_nodes.tolist()]
-        self._first_router = 2 * (len(self.nodes) - 1)
+        further = 0 if topology.mesh is None else topology.mesh.delay_ps.size
+        self._first_router = 2 * (len(self.nodes) - 1) + 2 * further
         first_host = self._first_router + len(self.nodes)
         self.routers = [Processor(calendar, self._first_router + node.number) for node in self.nodes]
         self.hosts = [Processor(calendar, first_host + i) for i in range(topology.member_count)]
-        self.first_timer = first_host + topology.member_count
+        self.first_detour = first_host + topology.member_count
+        detours = topology.member_count if costs.has_detours else 0
+        self.first_timer = self.first_detour + detours
+        self.arrivals: Counter[int] = Counter()
+        self.on_links = 0
+        self.loads: list[int] = []
+        """How many messages were on links, each time that they were counted."""
+        self.sample_ps = sample_ps
+        calendar.before_each = self._count_load
         self.hops: Counter[int] = Counter()
         self.hop_bytes: Counter[int] = Counter()
         self.sent: Counter[int] = Counter()
@@ -219,25 +293,39 @@ class Network:
         """Host time to send a message."""
         return self.costs.send_us * PS_PER_US + self.costs.send_us_per_byte * PS_PER_US * size
 
+    def _count_load(self, now_ps: int) -> None:
+        """Count the messages on links at every sampling time up to now."""
+        while (len(self.loads) + 1) * self.sample_ps <= now_ps:
+            self.loads.append(self.on_links)
+
     def post(self, letter: Letter) -> None:
-        """Hand a message to its sender's host."""
-        self.sent[letter.kind] += 1
-        launch = partial(self._launch, letter)
+        """Hand a message to its sender's host: as one, or as one for each member."""
+        if letter.dest == GROUP and self.one_by_one:
+            for member in range(len(self.homes)):
+                if member != letter.source:
+                    self._hand_over(letter, member)
+            self._receive_at_host(letter.source, letter)
+        else:
+            self._hand_over(letter, letter.dest)
+
+    def _hand_over(self, letter: Letter, dest: int) -> None:
+        self.sent[letter.kind] += dest != letter.source
+        launch = partial(self._launch, letter, dest)
         if self.costs.hosts_free:
             launch()
         else:
             self.hosts[letter.source].put(int(self.send_cost_ps(letter.size) + 0.5), launch)
 
-    def _launch(self, letter: Letter) -> None:
+    def _launch(self, letter: Letter, dest: int) -> None:
         """Let a message leave its sender's node; what is for the sender too comes back by its processor."""
         if self.is_silent(letter.source):
             return
         home = self.homes[letter.source]
-        if letter.dest == GROUP:
+        if dest == GROUP:
             for link in home.cast:
-                self._put_on_link(link, letter)
-        elif letter.dest != letter.source:
-            self._put_on_link(home.link_towards(self.homes[letter.dest]), letter)
+                self._put_on_link(link, letter, dest)
+        elif dest != letter.source:
+            self._put_on_link(home.link_towards(self.homes[dest]), letter, dest)
             return
         self._receive_at_host(letter.source, letter)
 
@@ -245,7 +333,7 @@ class Network:
         cost_ps = int(self.send_cost_ps(letter.size) * self.costs.receive_factor + 0.5)
         self.hosts[member].put(cost_ps, partial(self.deliver, member, letter))
 
-    def _put_on_link(self, link: Link, letter: Letter) -> None:
+    def _put_on_link(self, link: Link, letter: Letter, dest: int) -> None:
         """Send one after the other, then wait for the propagation; drop what finds no room."""
         now_ps = self.calendar.now_ps
         while link.leaving_ps and link.leaving_ps[0] <= now_ps:
@@ -261,9 +349,10 @@ class Network:
         self.hop_bytes[letter.kind] += letter.size
         lost = self._loses(link)
         self.lost += lost
+        self.on_links += 1
         # A lost message takes its time all the same, and then comes to nothing.
-        arrival = _nothing if lost else partial(self._arrive, link, letter)
-        self.calendar.add(link.free_at_ps + self.costs.propagation_ps, link.number, arrival)
+        arrival = partial(self._arrive, link, letter, dest, lost=lost)
+        self.calendar.add(link.free_at_ps + link.propagation_ps, link.number, arrival)
 
     def _loses(self, link: Link) -> bool:
         """Draw whether a link loses the message that it takes now."""
@@ -273,28 +362,47 @@ class Network:
         draw = uniform(self.seed, LINK_STREAM + link.number, link.taken)
         return self.calendar.now_ps < self.loss_until_ps and draw < self.costs.link_loss
 
-    def _arrive(self, link: Link, letter: Letter) -> None:
+    def _arrive(self, link: Link, letter: Letter, dest: int, *, lost: bool) -> None:
         """Take a message out of a link: onwards first, then to the member on this node."""
+        self.on_links -= 1
+        if lost:
+            return
         node = link.end
-        if letter.dest == GROUP:
-            onwards = [other for other in node.cast if other.end is not _origin(link, node)]
+        if dest == GROUP:
+            onwards = [other for other in node.cast if other.end is not link.origin]
             here = node.member is not None
         else:
-            home = self.homes[letter.dest]
+            home = self.homes[dest]
             here = home is node
             onwards = [] if here else [node.link_towards(home)]
         if onwards:
-            self._route(node, onwards, letter)
+            self._route(node, onwards, letter, dest)
         if here:
             assert node.member is not None
-            if self.costs.hosts_free:
-                self.deliver(node.member, letter)
-            else:
-                self._receive_at_host(node.member, letter)
+            if not (self.costs.has_detours and self._takes_detour(node.member, letter)):
+                self._deliver(node.member, letter)
 
-    def _route(self, node: Node, onwards: list[Link], letter: Letter) -> None:
+    def _deliver(self, member: int, letter: Letter) -> None:
+        if self.costs.hosts_free:
+            self.deliver(member, letter)
+        else:
+            self._receive_at_host(member, letter)
+
+    def _takes_detour(self, member: int, letter: Letter) -> bool:
+        """Draw whether a message comes a second time, and whether it comes late."""
+        self.arrivals[member] += 1
+        twice, late = (
+            uniform(self.seed, DETOUR_STREAM + member, 2 * self.arrivals[member] + k) for k in (0, 1)
+        )
+        coming = (twice < self.costs.duplicate) + (late < self.costs.reorder)
+        for _ in range(coming):
+            at_ps = self.calendar.now_ps + self.costs.detour_ps
+            self.calendar.add(at_ps, self.first_detour + member, partial(self._deliver, member, letter))
+        return late < self.costs.reorder
+
+    def _route(self, node: Node, onwards: list[Link], letter: Letter, dest: int) -> None:
         """Give a message to a node's router, which puts it on its next links."""
-        forward = partial(self._forward, onwards, letter)
+        forward = partial(self._forward, onwards, letter, dest)
         cost_ps = self.costs.router_ps
         if cost_ps == 0:
             forward()
@@ -305,17 +413,10 @@ class Network:
         else:
             self.routers[node.number].put(cost_ps, forward)
 
-    def _forward(self, onwards: list[Link], letter: Letter) -> None:
+    def _forward(self, onwards: list[Link], letter: Letter, dest: int) -> None:
         for link in onwards:
-            self._put_on_link(link, letter)
+            self._put_on_link(link, letter, dest)
 
 
-def _origin(link: Link, end: Node) -> Node | None:
-    """Return where a link comes from."""
-    if link is end.down:
-        return end.parent
-    return next(child for child in end.children if child.up is link)
-
-
-def _nothing() -> None:
+def _ignore(now_ps: int) -> None:
     """Do nothing."""

@@ -31,6 +31,8 @@ class PlainRun:
     rounds: int
     queue_max: int
     queue_mean: float
+    loads: list[int]
+    """Messages on all links, each time that they were counted, until the last member finished."""
     host_queue_max: int
     dropped: int
     false_suspicions: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -38,12 +39,12 @@ TTS_KEPT = 4_000_000
 WINDOW_BYTES_MAX = 2 << 30
 
 
-def logical_tree_topology(setup: Setup) -> Setup:
-    """Number the members in the order of the tree that they form, so that member 0 is its root."""
+def place_members(setup: Setup) -> Setup:
+    """Number the members: in the order of the tree that they form, whose root is member 0, or at random."""
     _, nodes = contract_tree(setup.topology.tree, setup.topology.member_nodes)
-    topology = type(setup.topology)(
-        setup.topology.name, setup.topology.label, setup.topology.tree, nodes.astype(np.int64)
-    )
+    if setup.placed == "random":
+        nodes = np.random.default_rng([setup.seed, 0x706C6163]).permutation(nodes)
+    topology = dataclasses.replace(setup.topology, member_nodes=nodes.astype(np.int64))
     return setup.replace(topology=topology)
 
 
@@ -73,8 +74,9 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         heartbeat_ps=round(traffic.heartbeat_ms * PS_PER_MS),
         piggyback_ps=round(traffic.piggyback_ms * PS_PER_MS) if traffic.messages else 0,
         changed_only=setup.changed_only,
-        protocol_timers=protocol.timed,
+        protocol_timers=protocol.sets_timers(setup.param_values),
         autonomous=protocol.autonomous,
+        drains=setup.param("rounds", 0) > 0,
         stop_at_first=setup.stop_at_first,
         omissions=setup.omissions,
         omit_among=max(setup.param("subgroup", 1), 1),
@@ -84,6 +86,13 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         fault_count=len(setup.schedule.faults),
         book=protocol.book(setup.sizes),
         leaving=protocol.leaving,
+        one_by_one=setup.one_by_one,
+        detours=setup.topology.member_count if setup.costs.has_detours else 0,
+        duplicate=float(setup.costs.duplicate),
+        reorder=float(setup.costs.reorder),
+        detour_ps=setup.costs.detour_ps,
+        sample_ps=round(setup.sample_ms * PS_PER_MS),
+        pause_ps=setup.param("pause", 0),
         group_senders=setup.column_count < setup.sender_count,
         tracing=trace and traffic.messages > 0,
         wire_log=wire_log,
@@ -122,14 +131,15 @@ def initial_received(setup: Setup) -> NDArray[np.int32]:
 def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False) -> Arrays:
     """Allocate and fill everything that the loop needs."""
     plan = make_plan(setup, protocol, trace=trace, wire_log=wire_log)
-    net = build_network(setup.topology, setup.costs)
+    net = build_network(setup.topology, setup.costs, setup.routes)
     members, tracked = net.member_count, setup.tracked_count
     tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
     sizes = setup.sizes
     place = protocol.places_of(tree, sizes, setup.seed)
     width = tracked + protocol.side(sizes)
-    servers = net.link_count + net.node_count + members
-    slots = members + protocol.sends_max
+    servers = net.link_count + net.node_count + members + plan.detours
+    arrays_max = protocol.most_arrays(sizes)
+    slots = members + arrays_max
     q = make_queues(
         servers,
         members + len(setup.schedule.faults),
@@ -160,9 +170,9 @@ def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: 
     feed = _make_feed(setup, plan)
     meters = _make_meters(setup, plan, feed)
     changes = members + 1 if protocol.autonomous else 0
-    out = make_outbox(protocol.sends_max, width, np.int32, changes_max=changes)
+    out = make_outbox(protocol.most_sends(sizes), width, np.int32, arrays_max=arrays_max, changes_max=changes)
     out = out._replace(arrays=group.arrays)
-    reserve_slots(q, protocol.sends_max)
+    reserve_slots(q, arrays_max)
     return Arrays(plan, net, q, group, out, meters, feed)
 
 

@@ -34,6 +34,7 @@ PACKET = np.dtype(
         ("message", np.int32),
         ("next", np.int32),  # the one behind it in its server, or the next free one
         ("job", np.int32),  # the link that it came by, or one of the jobs below
+        ("dest", np.int32),  # a member, or -1 for all
     ],
     align=True,
 )
@@ -80,6 +81,8 @@ class Queues(NamedTuple):
     messages: Any
     heap: Any
     slot_next: NDArray[np.int64]
+    slot_uses: NDArray[np.int64]
+    """For each slot, the messages under way that carry it."""
     ctl: NDArray[np.int64]
 
 
@@ -193,6 +196,7 @@ def new_packet(sim: Sim, message: int, job: int) -> int:
     sim.ctl[FREE_PACKETS] -= 1
     sim.packets[packet].message = message
     sim.packets[packet].job = job
+    sim.packets[packet].dest = sim.messages[message].dest
     sim.messages[message].copies += 1
     return int(packet)
 
@@ -217,15 +221,22 @@ def release_copy(sim: Sim, message: int) -> None:
         rider = sim.messages[message].rider
         if rider < 0:
             rider = sim.messages[message].next
-        slot = sim.messages[message].slot
-        if slot >= 0:
-            sim.slot_next[slot] = sim.ctl[FREE_SLOT]
-            sim.ctl[FREE_SLOT] = slot
-            sim.ctl[FREE_SLOTS] += 1
+        if sim.messages[message].slot >= 0:
+            release_slot(sim, sim.messages[message].slot)
         sim.messages[message].next = sim.ctl[FREE_MESSAGE]
         sim.ctl[FREE_MESSAGE] = message
         sim.ctl[FREE_MESSAGES] += 1
         message = rider
+
+
+@kernel
+def release_slot(sim: Sim, slot: int) -> None:
+    """Drop one use of an array; the last one gives its room back."""
+    sim.slot_uses[slot] -= 1
+    if sim.slot_uses[slot] == 0:
+        sim.slot_next[slot] = sim.ctl[FREE_SLOT]
+        sim.ctl[FREE_SLOT] = slot
+        sim.ctl[FREE_SLOTS] += 1
 
 
 @kernel
@@ -270,6 +281,7 @@ def make_queues(servers: int, timers: int, *, packets: int, messages: int, slots
         messages=np.zeros(0, MESSAGE).view(np.recarray),
         heap=_empty_heap(servers + 4 * timers + 8),
         slot_next=np.zeros(0, np.int64),
+        slot_uses=np.zeros(0, np.int64),
         ctl=ctl,
     )
     return grow(q, packets=packets, messages=messages, slots=slots)
@@ -281,6 +293,7 @@ def grow(q: Queues, *, packets: int = 0, messages: int = 0, slots: int = 0, heap
         packets=_more_records(q.packets, packets, q.ctl, FREE_PACKET),
         messages=_more_records(q.messages, messages, q.ctl, FREE_MESSAGE),
         slot_next=_more_slots(q.slot_next, slots, q.ctl),
+        slot_uses=np.concatenate((q.slot_uses, np.zeros(slots, np.int64))) if slots else q.slot_uses,
         heap=_more_heap(q.heap, heap),
     )
 

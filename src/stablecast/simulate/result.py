@@ -21,6 +21,9 @@ from stablecast.simulate.state import (
     FINISHED_AT,
     GAP_MAX,
     HOST_QUEUE_MAX,
+    LOAD_MAX_BY_END,
+    LOAD_SAMPLES_BY_END,
+    LOAD_SUM_BY_END,
     LOST_COUNT,
     PLANNED,
     QUEUE_MAX,
@@ -110,6 +113,11 @@ class Result:
     """Most messages on one link, waiting and in transmission."""
     queue_mean: float
     """The same on average, recorded each time that a message is put on a link."""
+    load_mean: float | None
+    """Messages on all links, waiting, in transmission and on their way: the mean of what was counted every
+    ``sample_ms`` until the last member finished; None if that took less time."""
+    load_max: int
+    """The most that was counted so."""
     host_queue_max: int
     """Most messages at one processor."""
     dropped: int
@@ -160,6 +168,11 @@ def _detection_us(members: Any, struck_at: Any) -> float | None:
     return _us((struck_at - members.left_at)[found].mean()) if found.any() else None
 
 
+def _load(counts: NDArray[np.int64]) -> float | None:
+    samples = int(counts[LOAD_SAMPLES_BY_END])
+    return int(counts[LOAD_SUM_BY_END]) / samples if samples else None
+
+
 def _steps(first_learned: Any, step_ps: int) -> float | None:
     known = first_learned[first_learned >= 0]
     return float(known.mean() / step_ps) if known.size else None
@@ -172,9 +185,11 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
     hops = dict.fromkeys(ROWS, 0)
     for k in range(len(protocol.kinds)):
         row = protocol.row_of(k)
-        hops[row] = hops.get(row, 0) + int(meters.hops[k])
+        if row in hops or meters.hops[k]:
+            hops[row] = hops.get(row, 0) + int(meters.hops[k])
     processed = np.array(meters.members.sent + meters.members.received)
     protocol_kinds = slice(0, len(protocol.kinds))
+    in_steps = any(parameter.name == "step" for parameter in protocol.parameters)
     return Result(
         protocol=protocol.name,
         members=setup.topology.member_count,
@@ -200,6 +215,8 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
         round_trip_max_us=_us(int(counts[TRIP_MAX])),
         queue_max=int(counts[QUEUE_MAX]),
         queue_mean=float(counts[QUEUE_SUM] / counts[QUEUE_RECORDS]) if counts[QUEUE_RECORDS] else 0.0,
+        load_mean=_load(counts),
+        load_max=int(counts[LOAD_MAX_BY_END]),
         host_queue_max=int(counts[HOST_QUEUE_MAX]),
         dropped=int(counts[DROPPED]),
         lost=int(counts[LOST_COUNT]),
@@ -207,8 +224,8 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
         simulated_us=_us(int(counts[FINISHED_AT])),
         events=int(counts[EVENTS]),
         wall_s=wall_s,
-        tpr_us=_mean_us(meters.first_learned) if protocol.autonomous else None,
-        steps=_steps(meters.first_learned, sim.plan.step_ps) if protocol.autonomous else None,
+        tpr_us=_mean_us(meters.first_learned) if in_steps else None,
+        steps=_steps(meters.first_learned, sim.plan.step_ps) if in_steps else None,
         false_suspicions=int(counts[FALSE_STRIKES]),
         detection_first_us=_detection_us(meters.members, meters.members.struck_first),
         detection_last_us=_detection_us(meters.members, meters.members.struck_last),
@@ -219,8 +236,13 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
 def is_complete(sim: Arrays) -> bool:
     """Tell whether the run was live: all members finished the last execution and know all that is stable."""
     if sim.plan.autonomous:
-        return int(sim.meters.counts[STOP]) == 1
-    finished = bool((sim.meters.members.finished == sim.meters.counts[STARTED]).all())
+        there = sim.meters.members.alive == 1
+        through = bool((sim.meters.members.finished >= sim.plan.executions)[there].all() and there.any())
+        return int(sim.meters.counts[STOP]) == 1 or (sim.plan.drains and through)
+    there = sim.meters.members.alive == 1
+    finished = bool((sim.meters.members.finished == sim.meters.counts[STARTED])[there].all())
+    if sim.plan.faulty and sim.plan.executions > 0:
+        return finished and bool(there.any()) and int(sim.meters.counts[STARTED]) >= sim.plan.executions
     if sim.plan.messages_each == 0:
         known = bool((sim.group.stable == sim.group.received.min(axis=0)).all())
         return finished and known and int(sim.meters.counts[PLANNED]) >= sim.plan.executions

@@ -12,7 +12,7 @@ from stablecast.errors import InvalidInput, SafetyViolation
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.checks import VIOLATIONS, check_end
 from stablecast.simulate.compiled import loop_for
-from stablecast.simulate.prepare import logical_tree_topology, prepare, trace_burst
+from stablecast.simulate.prepare import place_members, prepare, trace_burst
 from stablecast.simulate.queues import FREE_MESSAGES, FREE_PACKETS, FREE_SLOTS, HEAP, NOW, grow
 from stablecast.simulate.result import Result, collect
 from stablecast.simulate.setup import Setup
@@ -30,6 +30,8 @@ from stablecast.simulate.state import (
 from stablecast.simulate.struct import Sim
 
 EVENTS_A_CALL = 2_000_000
+CASTS_MAX = 4
+"""Messages to all that one kernel call sends at most."""
 Progress = Callable[[int, int, int], None]
 """Called now and then with the events handled, the simulated picoseconds and the executions completed."""
 Steer = Callable[[int, float, float], float | None]
@@ -54,7 +56,7 @@ def simulate(
 
     Raises :class:`SafetyViolation` when a checker sees something called stable too early.
     """
-    setup = logical_tree_topology(setup)
+    setup = place_members(setup)
     protocol = setup.found_protocol
     loop = loop_for(protocol)
     try:
@@ -66,12 +68,13 @@ def simulate(
     if steer is not None and not protocol.autonomous:
         raise InvalidInput(f"{protocol.name} has no steps to steer (accepted: gsgc)")
     sim.meters.counts[WATCHED] = steer is not None
-    sim, wall_s = _run(sim, loop, protocol, progress, trace, steer)
+    sim, wall_s = _run(setup, sim, loop, protocol, progress, trace, steer)
     _raise_violation(setup, sim)
     return collect(setup, protocol, sim, wall_s)
 
 
 def _run(
+    setup: Setup,
     sim: Arrays,
     loop: ModuleType,
     protocol: Protocol,
@@ -79,12 +82,17 @@ def _run(
     trace: TraceSink | None,
     steer: Steer | None,
 ) -> tuple[Arrays, float]:
-    packets_min, messages_min, slots_min = _burst(sim, protocol)
+    packets_min, messages_min, slots_min = _burst(setup, sim, protocol)
     rows = trace_burst(sim.plan, sim.feed)
     sim = _give_room(sim, packets_min, messages_min, slots_min)
     shared = Sim(sim)
     loop.run(shared, packets_min, messages_min, slots_min, rows, 0)  # compiles it, if need be
     loop.open_run(shared)
+    entered = 0
+    while entered < sim.net.member_count:
+        entered = loop.enter(shared, entered, packets_min, messages_min, slots_min)
+        sim = _give_room(sim, packets_min, messages_min, slots_min)
+        shared.share(sim)
     began = time.perf_counter()
     while True:
         status = loop.run(shared, packets_min, messages_min, slots_min, rows, EVENTS_A_CALL)
@@ -118,15 +126,19 @@ def _steer(sim: Arrays, protocol: Protocol, steer: Steer) -> None:
         sim.group.params[0, place] = max(1, round(step_s * 1e12))
 
 
-def _burst(sim: Arrays, protocol: Protocol) -> tuple[int, int, int]:
+def _burst(setup: Setup, sim: Arrays, protocol: Protocol) -> tuple[int, int, int]:
     """Return the most packets, messages and arrays that one event can take."""
+    sends, arrays = protocol.most_sends(setup.sizes), protocol.most_arrays(setup.sizes)
     degree = int((sim.net.nodes.cast_stop - sim.net.nodes.cast_start).max())
     data = 0
     if sim.plan.messages_each > 0:
         data = 40 + sim.feed.columns.size + (sim.plan.buffer if sim.plan.group_senders else 0)
-    riders = 2 * RIDERS_MAX * protocol.sends_max if sim.plan.piggyback_ps > 0 else 0
-    messages = 2 * protocol.sends_max + data + riders + 2
-    return messages * (degree + 2), messages, 2 * protocol.sends_max + riders + 2
+    ridden = RIDERS_MAX if sim.plan.piggyback_ps > 0 else 0
+    messages = 2 * (ridden + 1) * sends + data + 2
+    # Of one call's messages a few go to all, and the others to one member each.
+    casts = min(messages, 2 * (ridden + 1) * CASTS_MAX + data + 2)
+    to_all = sim.net.member_count if sim.plan.one_by_one else degree
+    return casts * (to_all + 2) + 3 * messages, messages, 2 * (ridden + 1) * arrays + data + 2
 
 
 def _give_room(sim: Arrays, packets_min: int, messages_min: int, slots_min: int) -> Arrays:

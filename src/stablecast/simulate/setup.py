@@ -12,10 +12,13 @@ from stablecast.errors import InvalidInput, unknown_name
 from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols.contract import Protocol, Sizes
 from stablecast.simulate.costs import Costs
-from stablecast.simulate.faults import Schedule, read_schedule
+from stablecast.simulate.faults import CRASH, LEAVE, Schedule, read_schedule, with_detector
+from stablecast.simulate.routes import POLICIES
 from stablecast.simulate.topologies import Topology
 
 TRIGGERS = ("immediate", "periodic", "pressure")
+PLACEMENTS = ("network", "random")
+CASTS = ("multicast", "unicast")
 TRACKED_ENTRIES_MAX = 16_000_000
 TRACKED_ALWAYS = 64
 
@@ -128,10 +131,21 @@ class Setup:
     """Admission control: members that may join in one round, the others wait for the next; 0 for any."""
     faults: str = ""
     """What happens to members, see :mod:`stablecast.simulate.faults`."""
+    detect_ms: float = 0.0
+    """How long after a crash a failure detector tells all others of it; negative for never."""
+    placement: str | None = None
+    """How members are numbered: along the ``network`` or at ``random``; None as the protocol has it."""
+    cast: str | None = None
+    """How a message to all travels: ``multicast`` or ``unicast``; None as the protocol or network has it."""
+    routes: str = "hops"
+    """Which way messages take on a graph: fewest ``hops`` or least ``delay``."""
+    sample_ms: float = 1.0
+    """How often the messages on all links are counted."""
 
     def __post_init__(self) -> None:
         members = self.topology.member_count
         self._check_protocol()
+        self._check_network()
         if self.senders is not None and not 1 <= self.senders <= members:
             raise InvalidInput(
                 f"{self.senders} senders in a group of {members} members (accepted: 1 to {members})"
@@ -186,6 +200,27 @@ class Setup:
         if protocol.autonomous and self.trigger.kind != "immediate":
             raise InvalidInput(f"{protocol.name} needs no trigger (leave trigger out)")
 
+    def _check_network(self) -> None:
+        for what, value, accepted in (
+            ("placement", self.placement, PLACEMENTS),
+            ("cast", self.cast, CASTS),
+            ("routes", self.routes, POLICIES),
+        ):
+            if value is not None and value not in accepted:
+                raise unknown_name(what, value, accepted)
+        if not (math.isfinite(self.sample_ms) and self.sample_ms >= 0.001):
+            raise InvalidInput(f"sample_ms {self.sample_ms} is not accepted (accepted: 0.001 or more)")
+        if not math.isfinite(self.detect_ms):
+            raise InvalidInput(f"detect_ms {self.detect_ms} is not accepted (accepted: a finite number)")
+        if self.changed_only and self.guarded:
+            raise InvalidInput(
+                "changed_only needs messages that come once and members that stay"
+                " (leave it out, or resend_ms, duplicate, reorder and faults)"
+            )
+        fails = any(fault.what in (CRASH, LEAVE) for fault in self.schedule.faults)
+        if fails and self.param("resend", 0) > 0 and not self.is_told and self.until_ms is None:
+            raise InvalidInput("resends to members that are gone go on for ever (give until_ms or detect_ms)")
+
     def _check_pressure(self) -> None:
         if self.traffic.messages == 0:
             raise InvalidInput("the pressure trigger needs data traffic (give messages above 0)")
@@ -202,8 +237,30 @@ class Setup:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The faults, read."""
-        return read_schedule(self.faults, self.topology.member_count)
+        """The faults, read, with what a failure detector tells of them."""
+        read = read_schedule(self.faults, self.topology.member_count)
+        return with_detector(read, self.topology.member_count, self.detect_ms) if self.is_told else read
+
+    @property
+    def is_told(self) -> bool:
+        """Whether members are told of crashes."""
+        return self.found_protocol.told and self.detect_ms >= 0
+
+    @property
+    def placed(self) -> str:
+        """How members are numbered."""
+        return self.placement or self.found_protocol.placement
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether a message to all is one message to each."""
+        return (self.cast or self.found_protocol.cast or self.topology.cast) == "unicast"
+
+    @property
+    def guarded(self) -> bool:
+        """Whether messages may come twice, be sent again, or their senders be gone."""
+        comes_twice = self.costs.has_detours or self.param("resend", 0) > 0
+        return comes_twice or bool(self.schedule.faults)
 
     @property
     def param_values(self) -> tuple[int, ...]:
@@ -212,6 +269,8 @@ class Setup:
         names = [parameter.name for parameter in self.found_protocol.parameters]
         if "initial" in names and self.schedule.initial < self.topology.member_count:
             given["initial"] = self.schedule.initial
+        if "rounds" in names:
+            given["rounds"] = self.execution_count
         return self.found_protocol.parameter_values(given)
 
     def param(self, name: str, default: int) -> int:
@@ -228,6 +287,7 @@ class Setup:
             self.column_count,
             self.costs.entry_bytes,
             self.param_values,
+            self.guarded,
         )
 
     @property

@@ -68,6 +68,8 @@ class Plan(NamedTuple):
     """Whether the protocol sets timers of its own."""
     autonomous: bool
     """Whether the protocol's members run by their own timers."""
+    drains: bool
+    """Whether such a protocol ends by itself; the run then goes on until no message is under way."""
     stop_at_first: bool
     """Whether the run ends when the first member knows the result of the last execution."""
     omissions: int
@@ -84,6 +86,19 @@ class Plan(NamedTuple):
     """Where a member's own numbers have the status of each member, -1 for nowhere."""
     leaving: int
     """The register that tells a member to leave, -1 for none."""
+    one_by_one: bool
+    """Whether a message to all is one message to each."""
+    detours: int
+    """Lines of messages that come late, one a member, or none."""
+    duplicate: float
+    """Probability that a message comes a second time, late; and that it comes late."""
+    reorder: float
+    detour_ps: int
+    """How late."""
+    sample_ps: int
+    """Between two looks at how many messages are on links."""
+    pause_ps: int
+    """Of a protocol that runs by itself: from the end of a round to the next one."""
     group_senders: bool
     """Whether senders hand their messages to a leader that numbers them for several."""
     tracing: bool
@@ -118,6 +133,7 @@ MEMBER = np.dtype(
         ("rider_at", np.int64),
         ("riders", np.int64),  # how many wait
         ("draws", np.int64),  # counter of its loss draws
+        ("arrivals", np.int64),  # messages that came to it: the counter of its detour draws
         ("alive", np.int64),  # 1 while it is there: not before it joins, nor after it crashes or leaves
         ("admitted", np.int64),  # the highest status number under which it was admitted, and struck off
         ("struck", np.int64),
@@ -180,8 +196,17 @@ FAULT = np.dtype([("at", np.int64), ("what", np.int64), ("member", np.int64), ("
     WATCHED,
     ROUND_ENDED,
     LET_IN,
+    LAST_SLOT,
+    ON_LINKS,
+    SAMPLE_AT,
+    LOAD_SUM,
+    LOAD_SAMPLES,
+    LOAD_MAX,
+    LOAD_SUM_BY_END,
+    LOAD_SAMPLES_BY_END,
+    LOAD_MAX_BY_END,
     COUNTS,
-) = range(33)
+) = range(42)
 
 
 class Group(NamedTuple):

@@ -48,11 +48,19 @@ _RECORDS = {
 }
 _SEQS = {"received": 2, "gathered": 3, "stable": 2, "arrays": 2, "declared": 2, "truth": 1, "last_sent": 3}
 _SEQS |= {"highest": 2, "own": 2, "base": 2, "constructed": 1}
-_INTS = {"cast_link": 1, "member_node": 1, "slot_next": 1, "ctl": 1, "reg": 2, "place_start": 1}
+_INTS = {
+    "cast_link": 1,
+    "member_node": 1,
+    "slot_next": 1,
+    "slot_uses": 1,
+    "ctl": 1,
+    "reg": 2,
+    "place_start": 1,
+}
 _INTS |= {"counts": 1, "hops": 1, "hop_bytes": 1, "sent": 1, "first_learned": 1, "last_learned": 1}
 _INTS |= {"started_at": 1, "root_rtt": 1, "tts": 1, "trace": 2, "sent_at": 2, "asked_at": 2, "own_stable": 1}
 _INTS |= {"out_marks": 1, "out_kind": 1, "out_dest": 1, "out_execution": 1, "out_carries": 1, "out_slot": 1}
-_INTS |= {"out_changes": 1, "params": 2, "kind_bytes": 1}
+_INTS |= {"out_changes": 1, "params": 2, "kind_bytes": 1, "way_start": 1, "way_link": 1}
 _SCALARS = {"int": types.int64, "bool": types.int64, "float": types.float64}
 
 
@@ -71,6 +79,7 @@ def _field_types() -> dict[str, Any]:
         array = types.Array(types.int64, dimensions, "C")
         fields[name] = TableType(types.int64) if dimensions == 1 else array
     fields["place_flat"] = types.Array(types.int32, 1, "C")
+    fields["routes"] = types.Array(types.uint16, 2, "C")
     fields["ahead"] = types.Array(types.boolean, 3, "C")
     return fields
 

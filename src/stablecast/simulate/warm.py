@@ -29,7 +29,8 @@ def tell(line: str) -> None:
 def warm(names: Iterable[str] | None = None, *, say: Callable[[str], None] = tell) -> None:
     """Compile the loops of some protocols, or of all, that are not in the cache."""
     wanted = protocol_names() if names is None else names
-    missing = [name for name in wanted if not is_compiled(protocol(name))]
+    modules = {protocol(name).module: name for name in wanted if not is_compiled(protocol(name))}
+    missing = sorted(modules.values())
     if missing:
         say(f"compiling {missing[0]}'s loop, once (1 of {len(missing)})")
         compile_loop(missing[0])

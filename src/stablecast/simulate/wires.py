@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from stablecast._jit import inlined, kernel
-from stablecast.simulate.chance import LINK_STREAM, uniform
+from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
 from stablecast.simulate.network import DELAY, SHARED, next_link, receive_cost_ps, send_cost_ps
 from stablecast.simulate.queues import GROUP, LOST, RECEIVE, SEND, free_packet, new_packet, put
 from stablecast.simulate.state import (
     DROPPED,
     HOST_QUEUE_MAX,
     LOST_COUNT,
+    ON_LINKS,
     QUEUE_MAX,
     QUEUE_RECORDS,
     QUEUE_SUM,
@@ -46,6 +47,7 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
     sim.counts[QUEUE_MAX] = max(sim.counts[QUEUE_MAX], queued + 1)
     sim.counts[QUEUE_SUM] += queued + 1
     sim.counts[QUEUE_RECORDS] += 1
+    sim.counts[ON_LINKS] += 1
     sim.hops[message.kind] += 1
     sim.hop_bytes[message.kind] += message.wire_bytes
     job = link
@@ -62,6 +64,7 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
 @inlined
 def leave_link(sim: Sim, link: int, packet: int) -> None:
     """Forget a packet that has come out of a link, before it can be given back."""
+    sim.counts[ON_LINKS] -= 1
     server = sim.servers[link]
     if server.queued > 0 and server.leaving == packet:
         server.queued -= 1
@@ -87,10 +90,39 @@ def receive_at_host(sim: Sim, member: int, packet: int, now: int) -> None:
 
 
 @kernel
+def take_detour(sim: Sim, member: int, packet: int, now: int) -> bool:
+    """Let a message that has come be there a second time, later, or come later; tell whether it does that."""
+    record = sim.members[member]
+    record.arrivals += 1
+    line = sim.link_count + sim.node_count + sim.member_count + member
+    if uniform(sim.seed, DETOUR_STREAM + member, 2 * record.arrivals) < sim.duplicate:
+        copy = new_packet(sim, sim.packets[packet].message, RECEIVE)
+        put(sim, line, copy, now + sim.detour_ps)
+    if uniform(sim.seed, DETOUR_STREAM + member, 2 * record.arrivals + 1) < sim.reorder:
+        put(sim, line, packet, now + sim.detour_ps)
+        return True
+    return False
+
+
+@kernel
 def post(sim: Sim, member: int, message: int, now: int) -> None:
-    """Hand a message to its sender's host."""
-    packet = new_packet(sim, message, SEND)
-    sim.sent[sim.messages[message].kind] += 1
+    """Hand a message to its sender's host: as one, or as one for each member."""
+    if sim.one_by_one and sim.messages[message].dest == GROUP:
+        own = new_packet(sim, message, RECEIVE)  # made first: a full link may drop all others at once
+        for j in range(sim.member_count):
+            if j != member:
+                packet = new_packet(sim, message, SEND)
+                sim.packets[packet].dest = j
+                hand_over(sim, member, packet, message, now)
+        receive_at_host(sim, member, own, now)
+    else:
+        hand_over(sim, member, new_packet(sim, message, SEND), message, now)
+
+
+@kernel
+def hand_over(sim: Sim, member: int, packet: int, message: int, now: int) -> None:
+    """Hand a packet to its sender's host; what a member sends to itself is not counted."""
+    sim.sent[sim.messages[message].kind] += sim.packets[packet].dest != member
     if sim.hosts_free:
         launch(sim, member, packet, now)
     else:
@@ -103,7 +135,7 @@ def launch(sim: Sim, member: int, packet: int, now: int) -> None:
     """Let a message leave its sender's node: towards one member, or along the tree and back to itself."""
     message = sim.packets[packet].message
     node = sim.member_node[member]
-    dest = sim.messages[message].dest
+    dest = sim.packets[packet].dest
     if dest == member:
         receive_at_host(sim, member, packet, now)
     elif dest != GROUP:
@@ -135,7 +167,7 @@ def route(sim: Sim, node: int, packet: int, now: int) -> None:
 def forward(sim: Sim, node: int, packet: int, now: int) -> None:
     """Put a packet on its next link, or copies on all links of the multicast tree but the one it came by."""
     message = sim.packets[packet].message
-    dest = sim.messages[message].dest
+    dest = sim.packets[packet].dest
     if dest != GROUP:
         link = next_link(sim, node, sim.member_node[dest])
         put_on_link(sim, link, packet, now)

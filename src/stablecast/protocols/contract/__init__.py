@@ -1,6 +1,7 @@
 """What a protocol is made of, and how drivers find and drive one."""
 
 from stablecast.protocols.contract.kernels import (
+    GONE,
     GROUP,
     Member,
     Message,
@@ -9,7 +10,9 @@ from stablecast.protocols.contract.kernels import (
     declare_stable,
     finish,
     gather,
+    last_row,
     send,
+    send_again,
     send_array,
     send_received,
     set_timer,
@@ -19,6 +22,7 @@ from stablecast.protocols.contract.machine import Change, Machine, Received, Sen
 from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes
 
 __all__ = [
+    "GONE",
     "GROUP",
     "Change",
     "Machine",
@@ -35,7 +39,9 @@ __all__ = [
     "declare_stable",
     "finish",
     "gather",
+    "last_row",
     "send",
+    "send_again",
     "send_array",
     "send_received",
     "set_timer",

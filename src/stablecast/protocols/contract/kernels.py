@@ -32,8 +32,12 @@ AS_IT_IS = -1
 CHANGE_STATUS = 1 << 20
 """In ``Outbox.changes``: what a status number is multiplied with."""
 
-NOTHING, ARRAY, RECEIVED = 0, 1, 2
-"""Values of ``Outbox.carries``: only a header, an array of its own, the sender's received array."""
+NOTHING, ARRAY, RECEIVED, SAME = 0, 1, 2, 3
+"""Values of ``Outbox.carries``: only a header, an array of its own, the sender's received array, the array of
+the send before it."""
+
+GONE = -1
+"""Kind of what is no message: a failure detector tells that the member ``source`` is no more."""
 
 
 class Member(NamedTuple):
@@ -65,9 +69,9 @@ class Message(NamedTuple):
     """A message as a kernel receives it."""
 
     kind: int
-    """Index into the protocol's message types."""
+    """Index into the protocol's message types, or ``GONE``."""
     source: int
-    """The member that sent it."""
+    """The member that sent it, or that is gone."""
     execution: int
     """The execution that it belongs to, from 1."""
     array: IntArray
@@ -118,6 +122,19 @@ def send_array(out: Outbox, kind: int, dest: int, execution: int, array: IntArra
     _header(out, kind, dest, execution)
     copy_into(out.arrays[out.slot[out.marks[ARRAYS]]], array)
     out.marks[ARRAYS] += 1
+
+
+@kernel
+def send_again(out: Outbox, kind: int, dest: int, execution: int) -> None:
+    """Send what the last ``send_array`` of this call carried to another member too; it is kept once."""
+    out.carries[out.marks[SENDS]] = SAME
+    _header(out, kind, dest, execution)
+
+
+@kernel
+def last_row(out: Outbox) -> int:
+    """Return the row of ``arrays`` that the last ``send_array`` of this call filled, to be changed still."""
+    return int(out.slot[out.marks[ARRAYS] - 1])
 
 
 @kernel
@@ -199,16 +216,16 @@ def clear(marks: NDArray[np.int64]) -> None:
 
 
 def make_outbox(
-    sends_max: int, columns: int, dtype: type[np.integer[Any]], *, changes_max: int = 0
+    sends_max: int, columns: int, dtype: type[np.integer[Any]], *, arrays_max: int, changes_max: int = 0
 ) -> Outbox:
-    """Allocate an outbox for up to ``sends_max`` sends and ``changes_max`` changes in one call."""
+    """Allocate an outbox for so many sends, arrays among them, and changes in one call."""
     return Outbox(
         marks=np.zeros(MARKS, np.int64),
         kind=np.zeros(sends_max, np.int64),
         dest=np.zeros(sends_max, np.int64),
         execution=np.zeros(sends_max, np.int64),
         carries=np.zeros(sends_max, np.int64),
-        slot=np.arange(sends_max, dtype=np.int64),
+        slot=np.arange(arrays_max, dtype=np.int64),
         changes=np.zeros(max(changes_max, 1), np.int64),
-        arrays=np.zeros((sends_max, columns), dtype),
+        arrays=np.zeros((arrays_max, columns), dtype),
     )

@@ -23,9 +23,11 @@ from stablecast.protocols.contract.kernels import (
     CHANGE_STATUS,
     CHANGES,
     FINISHED,
+    GONE,
     LEARNED,
     NEVER,
     NOTHING,
+    RECEIVED,
     SENDS,
     TIMER,
     Member,
@@ -96,10 +98,12 @@ class Machine:
         dtype: type[np.integer[Any]] = np.int64,
         params: Mapping[str, int] | None = None,
         seed: int = 0,
+        guarded: bool = True,
     ) -> None:
+        """Set up a member; ``guarded`` against messages that come twice and members that fail."""
         self.protocol = protocol
         values = protocol.parameter_values(params or {})
-        sizes = Sizes(group_size, columns, columns, 4, values)
+        sizes = Sizes(group_size, columns, columns, 4, values, guarded)
         width = columns + protocol.side(sizes)
         self.me = Member(
             number=index,
@@ -114,7 +118,13 @@ class Machine:
             seed=seed,
         )
         changes = group_size + 1 if protocol.autonomous else 0
-        self._out = make_outbox(protocol.sends_max, width, dtype, changes_max=changes)
+        self._out = make_outbox(
+            protocol.most_sends(sizes),
+            width,
+            dtype,
+            arrays_max=protocol.most_arrays(sizes),
+            changes_max=changes,
+        )
         self._no_array = np.zeros(width, dtype)
         self._timer = NEVER
 
@@ -173,18 +183,30 @@ class Machine:
         out = self._out
         if out.marks[TIMER] != AS_IT_IS:
             self._timer = int(out.marks[TIMER])
-        arrays = iter(out.arrays)
+        arrays = self._arrays()
         return [
             Sent(
                 kind=int(out.kind[k]),
                 dest=int(out.dest[k]),
                 execution=int(out.execution[k]),
-                array=self._array(int(out.carries[k]), arrays),
+                array=next(arrays),
             )
             for k in range(int(out.marks[SENDS]))
         ]
 
-    def _array(self, carries: int, arrays: Iterator[IntArray]) -> IntArray | None:
-        if carries == NOTHING:
-            return None
-        return (next(arrays) if carries == ARRAY else self.me.received).copy()
+    def _arrays(self) -> Iterator[IntArray | None]:
+        """Return what each send of the last call carries."""
+        made, out = -1, self._out
+        for k in range(int(out.marks[SENDS])):
+            carries = int(out.carries[k])
+            made += carries == ARRAY
+            if carries == NOTHING:
+                yield None
+            elif carries == RECEIVED:
+                yield self.me.received.copy()
+            else:
+                yield out.arrays[made].copy()
+
+    def told_gone(self, member: int, now: int) -> list[Sent]:
+        """Hear from a failure detector that a member is gone."""
+        return self.receive(Received(GONE, member, 0, None), now)

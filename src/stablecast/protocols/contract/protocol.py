@@ -56,6 +56,8 @@ class Sizes:
     """Sequence numbers of an array on the wire."""
     entry_bytes: int
     params: tuple[int, ...]
+    guarded: bool = False
+    """Whether messages may come twice, be sent again, or their senders be gone."""
 
 
 def _none(sizes: Sizes) -> int:
@@ -88,10 +90,10 @@ class Protocol:
     """``receive(me, message, now, out)``: what a message does to a member."""
     handle_timer: Kernel
     """``handle_timer(me, now, out)``: what happens when the timer that a member set goes off."""
-    place: Callable[[Tree], Place]
-    """Places every member in the overlay, given the tree of members."""
     module: str
     """The module that defines the kernels; the simulator compiles its loop against it."""
+    place: Callable[[Tree], Place] | None = None
+    """Places every member in the overlay, given the tree of members."""
     init: Kernel = no_init
     """``init(me, now, out)``: a member begins to take part, at the start or when it joins later."""
     places: Callable[[Tree, Sizes, int], Place] | None = None
@@ -113,16 +115,24 @@ class Protocol:
     """Where ``Member.own`` has a status number for each member, odd while it is in; -1 for nowhere."""
     extra_bytes: Callable[[Sizes], tuple[int, ...]] = _no_bytes
     """For each kind, bytes on the wire beyond header and sequence numbers."""
-    timed: bool = False
-    """Whether its kernels set timers."""
+    timed: bool | Callable[[tuple[int, ...]], bool] = False
+    """Whether its kernels set timers, perhaps by its parameters."""
+    told: bool = False
+    """Whether its ``receive`` understands ``GONE``."""
     leaving: int = -1
     """The register that tells a member to leave at its next timer; -1: it just goes."""
     resolve: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
     """Sets parameters that follow from others."""
     check: Callable[[Sizes], None] | None = None
     """Refuses parameters that do not fit together."""
-    sends_max: int = 4
+    sends_max: int | Callable[[Sizes], int] = 4
     """Most messages that one kernel call puts into the outbox."""
+    arrays_max: int | None = None
+    """Most arrays of their own among them; as many as messages by default."""
+    placement: str = "network"
+    """How members are numbered by default: along the ``network``, or at ``random``."""
+    cast: str | None = None
+    """How a message to all travels by default: ``multicast``, ``unicast``, or as the network has it."""
 
     def parameter_values(self, given: Mapping[str, int]) -> tuple[int, ...]:
         """Return the parameters' values in their order, refusing names that there are not."""
@@ -133,9 +143,24 @@ class Protocol:
         values = tuple(given.get(parameter.name, parameter.default) for parameter in self.parameters)
         return values if self.resolve is None else self.resolve(values)
 
+    def sets_timers(self, params: tuple[int, ...]) -> bool:
+        """Tell whether its kernels set timers with these parameters."""
+        return self.timed(params) if callable(self.timed) else self.timed
+
+    def most_sends(self, sizes: Sizes) -> int:
+        """Return the most messages of one kernel call."""
+        return self.sends_max(sizes) if callable(self.sends_max) else self.sends_max
+
+    def most_arrays(self, sizes: Sizes) -> int:
+        """Return the most arrays of one kernel call."""
+        return self.most_sends(sizes) if self.arrays_max is None else self.arrays_max
+
     def places_of(self, tree: Tree, sizes: Sizes, seed: int) -> Place:
         """Place every member in the overlay."""
-        return self.place(tree) if self.places is None else self.places(tree, sizes, seed)
+        if self.places is not None:
+            return self.places(tree, sizes, seed)
+        assert self.place is not None, f"{self.name} places nobody"
+        return self.place(tree)
 
     def row_of(self, kind: int) -> str:
         """Return the table row that messages of a kind are counted in."""

@@ -1,0 +1,147 @@
+"""A group of machines on a network that loses, doubles and reorders messages, and with members that fail.
+
+Time goes on in whole numbers; messages take a drawn time each, so that any may overtake any.  What members
+have received grows while the protocol runs, and every declaration is checked against it.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stablecast.overlays.tree import Tree
+from stablecast.protocols import protocol
+from stablecast.protocols.contract import GROUP, Machine, Received, Sizes
+
+RESEND = 40
+"""Longer than a round trip mostly is, so that some resends are needless and most are not."""
+
+
+@dataclass
+class Faults:
+    loss: float = 0.0
+    duplicate: float = 0.0
+    delay_max: int = 15
+    crashes: dict[int, int] = field(default_factory=dict)
+    """When each of these members fails."""
+    told_after: int = 30
+    """How long it takes at most until a member hears of a failure."""
+    lossy_until: int = 1 << 60
+
+
+class LossyGroup:
+    """Runs executions of a protocol until all who are alive have finished them, or the time is over."""
+
+    def __init__(self, name, n, *, seed, faults=None, executions=1, columns=3):
+        self.faults = faults or Faults()
+        self.rng = np.random.default_rng(seed)
+        found = protocol(name)
+        params = {"resend": RESEND}
+        if found.autonomous:
+            params |= {"rounds": executions}
+        values = found.parameter_values(params)
+        tree = Tree(np.concatenate(([-1], np.arange(n - 1) // 3)).astype(np.int64))
+        place = found.places_of(tree, Sizes(n, columns, columns, 4, values, True), seed)
+        self.machines = [
+            Machine(found, index=i, group_size=n, place=place.of(i), columns=columns, params=params)
+            for i in range(n)
+        ]
+        self.found, self.executions, self.n = found, executions, n
+        self.now, self.events, self.added = 0, [], 0
+        self.alive = [True] * n
+        self.finished = [0] * n
+        self.started = 0
+        self.lost = 0
+        for machine in self.machines:
+            machine.me.received[:] = self.rng.integers(0, 5, columns)
+        for member, at in self.faults.crashes.items():
+            self.add(at, self.crash, member)
+            for other in range(n):
+                if other != member:
+                    told = at + int(self.rng.integers(0, self.faults.told_after + 1))
+                    self.add(told, self.tell, other, member)
+
+    def add(self, at, action, *args):
+        self.added += 1
+        heapq.heappush(self.events, (at, self.added, action, args))
+
+    def run(self, until=200_000):
+        """Run; return whether everyone who is alive has finished."""
+        if self.found.autonomous:
+            for member in range(self.n):
+                self.add(int(self.rng.integers(0, 10)), self.init, member)
+        else:
+            self.add(0, self.start)
+        while self.events and self.events[0][0] <= until:
+            self.now, _, action, args = heapq.heappop(self.events)
+            action(*args)
+            self.grow()
+            if self.is_over() and not any(event[2] == self.crash for event in self.events):
+                return True
+        return self.is_over()
+
+    def is_over(self):
+        return all(
+            done >= self.executions for done, alive in zip(self.finished, self.alive, strict=True) if alive
+        )
+
+    def grow(self):
+        if self.rng.random() < 0.2:
+            self.machines[int(self.rng.integers(self.n))].me.received[:] += self.rng.integers(0, 2, 3)
+
+    def start(self):
+        self.started += 1
+        self.after(0, self.machines[0].start(self.now))
+
+    def init(self, member):
+        if self.alive[member]:
+            self.after(member, self.machines[member].init(self.now))
+
+    def crash(self, member):
+        self.alive[member] = False
+
+    def tell(self, member, gone):
+        if self.alive[member]:
+            self.after(member, self.machines[member].told_gone(gone, self.now))
+
+    def deliver(self, target, source, sent):
+        if self.alive[target]:
+            received = Received(sent.kind, source, sent.execution, sent.array)
+            self.after(target, self.machines[target].receive(received, self.now))
+
+    def ring(self, member, due):
+        if self.alive[member] and self.machines[member].next_timer() == due:
+            self.after(member, self.machines[member].handle_timer(self.now))
+
+    def after(self, member, sends):
+        machine = self.machines[member]
+        self.check(member)
+        if machine.finished > self.finished[member]:
+            self.finished[member] = machine.finished
+            if member == 0 and not self.found.autonomous and self.started < self.executions:
+                self.add(self.now, self.start)
+        for sent in sends:
+            targets = range(self.n) if sent.dest == GROUP else [sent.dest]
+            for target in targets:
+                self.post(member, target, sent)
+        due = machine.next_timer()
+        if due is not None:
+            self.add(due, self.ring, member, due)
+
+    def post(self, source, target, sent):
+        if target == source:
+            self.add(self.now, self.deliver, target, source, sent)
+            return
+        for _ in range(1 + (self.rng.random() < self.faults.duplicate)):
+            if self.now < self.faults.lossy_until and self.rng.random() < self.faults.loss:
+                self.lost += 1
+            else:
+                delay = 1 + int(self.rng.integers(self.faults.delay_max))
+                self.add(self.now + delay, self.deliver, target, source, sent)
+
+    def check(self, member):
+        """What a member calls stable is at everyone who is alive."""
+        stable = self.machines[member].me.stable
+        for other, alive in zip(self.machines, self.alive, strict=True):
+            if alive:
+                assert (stable <= other.me.received).all(), f"member {member} is early at {self.now}"
