@@ -10,13 +10,15 @@ import time
 
 
 def main(protocol: str, name: str, *options: str) -> None:
-    given = {key: int(value) for key, value in (option.split("=") for option in options)}
+    given = {key: json.loads(value) for key, value in (option.split("=") for option in options)}
     senders = given.pop("senders", None)
+    preset = "links-only" if name == "random-graph" else "lan1997"
     began = time.perf_counter()
-    from stablecast.simulate import Setup, simulate, topology
+    from stablecast.simulate import Setup, costs, simulate, topology
 
     imported = time.perf_counter()
-    result = simulate(Setup(protocol=protocol, topology=topology(name, **given), senders=senders))
+    network = topology(name, **given)
+    result = simulate(Setup(protocol=protocol, topology=network, costs=costs(preset), senders=senders))
     ended = time.perf_counter()
     report = {
         "import_s": imported - began,

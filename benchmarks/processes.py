@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 LARGE_TREE = ("tree", "degree=4", "height=7")
 MILLION = ("balanced", "nodes=1000000", "senders=50")
+GRAPH = ("random-graph", "members=16384", "edge_probability=0.000977", "senders=50")
 SMALL_TREE = ("tree", "degree=3", "height=5")
 CLI = ("stablecast.cli.main", "simulate", "s_coordp", "--topology", "tree", "--degree", "3", "--height", "5")
 START_RUNS = 5

@@ -70,6 +70,10 @@ def large_groups() -> None:
     for protocol in PROTOCOLS:
         large_group(f"{protocol}, tree 4/7/4", protocol, *processes.LARGE_TREE)
     large_group("s_coordp, balanced, 50 senders", "s_coordp", *processes.MILLION)
+    progress("routes of a graph of 16,384 nodes")
+    processes.run_process("s_coord", *processes.GRAPH)  # leaves the table of routes on disk
+    for protocol in ("coord", "s_coord", "cubefulldist"):
+        large_group(f"{protocol}, random graph, 50 senders", protocol, *processes.GRAPH)
     print()
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks import compare
 from benchmarks.simpy_reference import scenarios
 from stablecast.simulate import Setup, Trigger, costs, simulate, topology
 from stablecast.simulate.prepare import initial_received
@@ -36,3 +37,8 @@ def test_fulldist_takes_the_same_time_as_in_simpy(shape, links_only):
     assert round(result.simulated_us * 1e6) == reference.completion_ps
     assert result.hops["INFO"] == sum(reference.hops.values())
     assert np.unique(reference.stable, axis=0).shape[0] == 1
+
+
+def test_the_benchmarks_find_no_difference_on_a_small_tree():
+    assert compare.compare_coordp((2, 2, 2), 2, reference_runs=1).differences == ()
+    assert compare.compare_fulldist((2, 2, 2), reference_runs=1).differences == ()

@@ -6,6 +6,8 @@ import pytest
 from stablecast.simulate import Setup, Traffic, Trigger, costs, simulate, topology
 from stablecast.simulate.plain import run_plain
 
+pytestmark = pytest.mark.xdist_group("patient_coordp")  # one process compiles its loop
+
 
 def setup_of(seed, *, loss, **more):
     return Setup(
@@ -34,13 +36,13 @@ def test_both_drivers_let_timers_go_off_at_the_same_times(seed):
 def test_the_coordinator_asks_again_until_all_have_answered():
     repeated = [both(setup_of(seed, loss=0.1))[0] for seed in range(12)]
     assert all(result.executions == 1 for result in repeated)
-    assert any(result.messages_sent > 9 for result in repeated)
+    assert any(result.messages_sent > 8 for result in repeated)
 
 
 def test_without_losses_the_timer_is_set_and_called_off():
     result, rows, plain = both(setup_of(0, loss=0.0))
     assert result.completed
-    assert result.messages_sent == 9
+    assert result.messages_sent == 8  # the coordinator's ACK to itself is none
     assert rows == list(plain.events)
 
 
