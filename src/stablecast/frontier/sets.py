@@ -61,9 +61,11 @@ def fill(array: IntArray, at: int, n: int) -> None:
 @kernel
 def join(array: IntArray, at: int, other: IntArray, other_at: int, n: int) -> bool:
     """Put all that another set of ``n`` holds into the set; tell whether any of it was new."""
-    new = False
-    for k in range(words(n)):
-        both = array[at + k] | other[other_at + k]
-        new = new | (both != array[at + k])
-        array[at + k] = both
-    return new
+    length = words(n)
+    mine, theirs = array[at : at + length], other[other_at : other_at + length]
+    new = 0
+    for k in range(length):
+        both = mine[k] | theirs[k]
+        new |= both ^ mine[k]
+        mine[k] = both
+    return bool(new != 0)

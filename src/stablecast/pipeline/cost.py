@@ -22,7 +22,12 @@ def estimated_seconds(point: Point) -> float:
     options = Options(**point.options)  # type: ignore[arg-type]
     n = member_count(options)
     executions = options.executions or (20 if options.messages else 1)
-    each = n * n if options.protocol in ALL_TO_ALL else 4 * n * math.log2(n + 2)
+    if options.protocol in ALL_TO_ALL:
+        each = float(n * n)
+    elif options.protocol == "cubefulldist":
+        each = 3 * n * math.log2(n + 2) ** 2 * (1 + n / 20_000)  # the set of members grows with n
+    else:
+        each = 4 * n * math.log2(n + 2)
     data = 6 * options.messages * (options.senders or n) * n
     return FIXED_S + (each * executions + data) / EVENTS_PER_S
 
