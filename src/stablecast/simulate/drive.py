@@ -28,9 +28,7 @@ from stablecast.protocols.contract.kernels import (
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
 from stablecast.simulate.checks import bring_truth_up_to_date, check_declaration, is_required
 from stablecast.simulate.queues import (
-    NEVER,
     ROW_ITSELF,
-    heap_push,
     new_message,
     release_slot,
     take_slot,
@@ -39,7 +37,6 @@ from stablecast.simulate.state import (
     FALSE_STRIKES,
     FINISHED_AT,
     GAP_MAX,
-    IMMEDIATE,
     LAST_SLOT,
     LOAD_MAX,
     LOAD_MAX_BY_END,
@@ -50,7 +47,6 @@ from stablecast.simulate.state import (
     LOST_COUNT,
     NEXT_START,
     ON_LINKS,
-    PERIODIC,
     PLANNED,
     RETURNING,
     RIDERS_MAX,
@@ -58,7 +54,6 @@ from stablecast.simulate.state import (
     ROUNDS,
     RUNNING,
     SAMPLE_AT,
-    SETTLED,
     STARTED,
     STARTED_AT,
     STOP,
@@ -66,7 +61,7 @@ from stablecast.simulate.state import (
     TRIP_MAX,
 )
 from stablecast.simulate.struct import Sim
-from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, hold, next_deadline, note
+from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, hold, note
 from stablecast.simulate.wires import post
 
 IntArray = NDArray[np.integer[Any]]
@@ -377,71 +372,3 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
     else:
         post(sim, member, message, now)
     return arrays
-
-
-@kernel
-def start_is_due(sim: Sim, now: int) -> bool:
-    """Tell whether member 0 should begin an execution now."""
-    counts = sim.counts
-    if sim.autonomous or not sim.members[0].alive:
-        return False
-    if sim.executions > 0:
-        if counts[PLANNED] >= sim.executions:
-            return False
-    elif counts[SETTLED] == sim.member_count:
-        return False
-    if counts[RUNNING]:
-        return bool(sim.retry_ps > 0 and now >= counts[STARTED_AT] + sim.retry_ps)
-    if sim.trigger == IMMEDIATE:
-        return True
-    if sim.trigger == PERIODIC:
-        return bool(now >= counts[NEXT_START])
-    return bool(pressure(sim) >= sim.threshold)
-
-
-@kernel
-def pressure(sim: Sim) -> int:
-    """Return the messages in the first member's output buffer; a sender that is done counts as full."""
-    record = sim.members[0]
-    if record.to_send == 0:
-        return int(sim.threshold)
-    return int(sim.columns[record.column].sent - sim.own_stable[record.column])
-
-
-@kernel
-def next_start(sim: Sim) -> int:
-    """Return when member 0's trigger next has something to decide by time alone."""
-    counts = sim.counts
-    if sim.autonomous:
-        return NEVER
-    if sim.executions > 0:
-        if counts[PLANNED] >= sim.executions:
-            return NEVER
-    elif counts[SETTLED] == sim.member_count:
-        return NEVER
-    if counts[RUNNING]:
-        return int(counts[STARTED_AT] + sim.retry_ps) if sim.retry_ps > 0 else NEVER
-    return int(counts[NEXT_START]) if sim.trigger == PERIODIC else NEVER
-
-
-@kernel
-def set_timer(sim: Sim, member: int) -> None:
-    """Bring a member's timer up to date; an entry of the heap that it has outgrown is ignored later."""
-    due = next_deadline(sim, member)
-    if member == 0:
-        due = min(due, next_start(sim))
-    record = sim.members[member]
-    if due != record.timer_at:
-        record.timer_at = due
-        if due < NEVER:
-            first = sim.link_count + sim.node_count + sim.member_count + sim.detours
-            heap_push(sim, due, first + member)
-
-
-@kernel
-def joins_at_start(sim: Sim) -> bool:
-    """Tell whether member 0 takes part from the start on: its first message does not come back to it."""
-    for k in range(sim.out_marks[SENDS]):
-        if sim.out_dest[k] == GROUP:
-            return False
-    return True

@@ -15,15 +15,12 @@ from stablecast.simulate.drive import (
     after_kernel,
     catch_up,
     is_cut_off,
-    joins_at_start,
     look_at_load,
     message_view,
     note_handling,
     note_start,
     omit,
     see_whether_over,
-    set_timer,
-    start_is_due,
 )
 from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, WAITING
 from stablecast.simulate.queues import (
@@ -44,6 +41,7 @@ from stablecast.simulate.queues import (
     new_packet,
     take_first,
 )
+from stablecast.simulate.starts import joins_at_start, set_timer, start_is_due
 from stablecast.simulate.state import (
     DATA,
     EVENTS,
