@@ -142,8 +142,6 @@ def stable_arrays(setup: Setup) -> NDArray[np.int32]:
     members = setup.topology.member_count
     # Room for a packet from every member to every other, so that the loop need not come back for more.
     sim = Sim(arrays._replace(q=grow(arrays.q, packets=members**2, messages=members, heap=128)))
-    loop.open_run(sim)
-    loop.enter(sim, 0, 64, 8, 2)
     if loop.run(sim, 64, 8, 2, 0, 1 << 60) != loop.DONE:
         raise RuntimeError(f"{setup.protocol} did not come to an end")
     return arrays.group.stable

@@ -27,7 +27,7 @@ KERNEL_PACKAGES = ("frontier", "overlays", "protocols", "multicast", "membership
 def sources_digest() -> str:
     """Return a short digest of every source file that may hold a kernel."""
     digest = hashlib.blake2s(sys.version.encode())
-    files = [Path(__file__)]
+    files = [Path(__file__), PACKAGE / "_jit_callees.py"]
     for package in KERNEL_PACKAGES:
         files += sorted((PACKAGE / package).rglob("*.py"))
     for file in files:
@@ -78,6 +78,8 @@ if "numba" not in sys.modules:
 
 import numba  # noqa: E402
 
+from stablecast._jit_callees import put_off_code_of_callees  # noqa: E402
+
 numba.config.CACHE_DIR = str(CACHE_FOLDER)  # type: ignore[attr-defined]
 
 
@@ -100,6 +102,7 @@ def _compile(function: F, **options: bool) -> F:
     compiled: Any = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, **options)(function)
     if hasattr(compiled, "get_call_template"):
         _take_any_whole_number(compiled)
+        put_off_code_of_callees(compiled)
     kept: F = compiled
     return kept
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NETWORK, COST, TRAFFIC, TRIGGER, OUTPUT = "Network", "Costs", "Data traffic", "Trigger", "Output"
 GOSSIP, FAULTS, STRUCTURE = "Gossip", "Faults and resends", "Logical structure"
+ACKS = "Acknowledgements and clocks"
 
 
 def _option(panel: str, text: str, *names: str) -> Any:
@@ -59,6 +60,9 @@ def simulate_command(
         int | None, _option(NETWORK, "Members; fewer than nodes are drawn by the seed.")
     ] = None,
     senders: Annotated[int | None, _option(NETWORK, "Members that send (all by default).")] = None,
+    receivers: Annotated[
+        int | None, _option(NETWORK, "Members that each sender's messages are for, drawn (all by default).")
+    ] = None,
     seed: Annotated[int, _option(NETWORK, "Of everything random.")] = 0,
     costs: Annotated[
         str | None,
@@ -129,6 +133,30 @@ def simulate_command(
     nearby: Annotated[
         bool, _option(GOSSIP, "gsgc-local: local groups by location, not drawn.", "--nearby")
     ] = False,
+    clock: Annotated[str | None, _option(ACKS, "timestamp: physical (default), logical or hybrid.")] = None,
+    skew_us: Annotated[
+        float | None, _option(ACKS, "timestamp: most that two clocks differ at any time (0).")
+    ] = None,
+    drift_ppm: Annotated[
+        float | None, _option(ACKS, "timestamp: most that a clock's rate is off, within the skew (0).")
+    ] = None,
+    sync_s: Annotated[
+        float | None, _option(ACKS, "timestamp: between two times that clocks are set right again (60).")
+    ] = None,
+    send_every_ms: Annotated[
+        float | None, _option(ACKS, "timestamp: longest silence of a sender; then it sends a NULL (100).")
+    ] = None,
+    ack_every_ms: Annotated[
+        float | None, _option(ACKS, "Between two acknowledgements of a member (100).")
+    ] = None,
+    ack_to: Annotated[
+        str | None,
+        _option(ACKS, "timestamp, vector: acknowledge to all (default), or to senders, one each."),
+    ] = None,
+    know: Annotated[
+        str | None, _option(ACKS, "vector, transitive: learn of all messages (default), or of one's own.")
+    ] = None,
+    stamp_bytes: Annotated[int | None, _option(ACKS, "timestamp: of a timestamp (8).")] = None,
     omissions: Annotated[int, _option(GOSSIP, "Messages dropped at their senders in each step (0).")] = 0,
     stop_at_first: Annotated[
         bool, _option(GOSSIP, "End when the first member has the result.", "--stop-at-first")

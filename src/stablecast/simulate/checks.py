@@ -36,6 +36,9 @@ VIOLATIONS = {
 @kernel
 def bring_truth_up_to_date(sim: Sim) -> None:
     """Compute again, for each column, what every member has received that nobody has struck off."""
+    if sim.audiences:
+        bring_audiences_up_to_date(sim)
+        return
     if not sim.faulty:
         copy_into(sim.truth, sim.received[0])
         for i in range(1, sim.received.shape[0]):
@@ -47,6 +50,16 @@ def bring_truth_up_to_date(sim: Sim) -> None:
         if is_required(sim, i):
             for c in range(sim.truth.size):
                 sim.truth[c] = min(sim.truth[c], max(sim.received[i, c], sim.base[i, c]))
+
+
+@kernel
+def bring_audiences_up_to_date(sim: Sim) -> None:
+    """Do so where some messages are not for everyone: their sender has them, and its receivers must."""
+    for c in range(sim.truth.size):
+        sim.truth[c] = HIGHEST
+        for i in range(sim.received.shape[0]):
+            if (sim.audience[c, i] or sim.columns[c].leader == i) and is_required(sim, i):
+                sim.truth[c] = min(sim.truth[c], sim.received[i, c])
 
 
 @kernel

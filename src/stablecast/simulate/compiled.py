@@ -16,17 +16,30 @@ from stablecast._jit import CACHE_FOLDER
 from stablecast.protocols.contract import Protocol
 
 TEMPLATE = Path(__file__).with_name("loop.py")
-MARK = "  # the protocol"
+MARKS = ("  # the protocol", "  # its attach", "  # its take")
+"""What ends the lines of the template that are replaced."""
 
 
 def specialised_source(protocol: Protocol) -> str:
-    """Return the loop's source with the import of this protocol's kernels."""
+    """Return the loop's source with the imports of this protocol's kernels."""
+    kernels = _kernel_module(protocol)
+    imports = [f"from {kernels} import handle_timer, init, receive, start"]
+    for name, has in (("attach", protocol.attaches), ("take", protocol.takes)):
+        if has or protocol.family:
+            imports.append(f"from {kernels} import {name}")
+        else:
+            imports.append(f"from stablecast.protocols.contract.kernels import no_{name} as {name}")
     lines = TEMPLATE.read_text(encoding="utf-8").splitlines()
-    marked = [number for number, line in enumerate(lines) if line.endswith(MARK)]
-    if len(marked) != 1:
-        raise RuntimeError(f"{TEMPLATE.name} must mark exactly one import with '{MARK.strip()}'")
-    lines[marked[0]] = f"from {protocol.module} import handle_timer, init, receive, start{MARK}"
+    for mark, line in zip(MARKS, imports, strict=True):
+        marked = [number for number, text in enumerate(lines) if text.endswith(mark)]
+        if len(marked) != 1:
+            raise RuntimeError(f"{TEMPLATE.name} must mark exactly one import with '{mark.strip()}'")
+        lines[marked[0]] = line + mark
     return "\n".join(lines) + "\n"
+
+
+def _kernel_module(protocol: Protocol) -> str:
+    return protocol.family or protocol.module
 
 
 def is_compiled(protocol: Protocol) -> bool:
@@ -39,9 +52,10 @@ def _file_of(protocol: Protocol) -> Path:
 
     A module from outside this package is told by its source too.
     """
-    name = protocol.module.rpartition(".")[2]
-    if not protocol.module.startswith("stablecast."):
-        source = inspect.getsource(sys.modules[protocol.module])
+    module = _kernel_module(protocol)
+    name = module.rpartition(".")[2]
+    if not module.startswith("stablecast."):
+        source = inspect.getsource(sys.modules[module])
         name += "_" + hashlib.blake2s(source.encode(), digest_size=8).hexdigest()
     return CACHE_FOLDER / f"stablecast_loop_{name}.py"
 

@@ -126,22 +126,31 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     let_go_of_array(sim)
     if marks[CHANGES] > 0:
         note_changes(sim, member, now)
-    if marks[LEARNED] > 0:
+    if marks[LEARNED] > 0 and not sim.roundless:
         note_learned(sim, member, marks[LEARNED], now)
     if marks[ROSE]:
         check_declaration(sim, member, now)
+        if sim.roundless:
+            note_end_so_far(sim, now)
+            see_whether_over(sim)
     if marks[FINISHED] > sim.members[member].finished:
         sim.members[member].finished = marks[FINISHED]
-        sim.counts[FINISHED_AT] = now
-        sim.counts[LOAD_SUM_BY_END] = sim.counts[LOAD_SUM]
-        sim.counts[LOAD_SAMPLES_BY_END] = sim.counts[LOAD_SAMPLES]
-        sim.counts[LOAD_MAX_BY_END] = sim.counts[LOAD_MAX]
+        note_end_so_far(sim, now)
         if sim.autonomous:
             see_whether_over(sim)
         elif member == 0:
             sim.counts[PLANNED] += 1
             if marks[FINISHED] == sim.counts[STARTED]:
                 sim.counts[RUNNING] = 0
+
+
+@kernel
+def note_end_so_far(sim: Sim, now: int) -> None:
+    """Measure up to now; the last call counts."""
+    sim.counts[FINISHED_AT] = now
+    sim.counts[LOAD_SUM_BY_END] = sim.counts[LOAD_SUM]
+    sim.counts[LOAD_SAMPLES_BY_END] = sim.counts[LOAD_SAMPLES]
+    sim.counts[LOAD_MAX_BY_END] = sim.counts[LOAD_MAX]
 
 
 @kernel
@@ -287,7 +296,9 @@ def is_through(sim: Sim, member: int) -> bool:
     if sim.executions > 0:
         return bool(sim.members[member].finished >= sim.executions)
     for c in range(sim.columns.size):
-        if sim.members[sim.columns[c].leader].alive and sim.stable[member, c] < sim.columns[c].target:
+        leader = sim.columns[c].leader
+        asked = leader == member or not sim.knows_own
+        if asked and sim.members[leader].alive and sim.stable[member, c] < sim.columns[c].target:
             return False
     return True
 
@@ -311,7 +322,7 @@ def message_view(sim: Sim, message: int) -> Message:
         array = sim.received[ROW_ITSELF - record.slot]
     else:
         array = sim.arrays[max(record.slot, 0)]
-    return Message(record.kind, record.source, record.execution, array)
+    return Message(record.kind, record.source, record.execution, array, record.first, record.last)
 
 
 @kernel
@@ -342,11 +353,15 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
     if sim.out_dest[k] == NOWHERE:
         sim.counts[LOST_COUNT] += 1
         return int(arrays + (sim.out_carries[k] == ARRAY))
-    size = sim.header_bytes + sim.kind_bytes[sim.out_kind[k]]
+    weighed = sim.out_payload[k] >= 0
+    payload = sim.out_payload[k] if weighed else sim.kind_bytes[sim.out_kind[k]]
+    size = sim.header_bytes + payload
     message = new_message(sim, sim.out_kind[k], member, sim.out_dest[k], size)
     record = sim.messages[message]
     record.execution = sim.out_execution[k]
     record.depth = depth + 1
+    record.first = sim.out_first[k]
+    record.last = sim.out_second[k]
     if sim.out_carries[k] == ARRAY:
         let_go_of_array(sim)
         record.slot = sim.out_slot[arrays]
@@ -359,7 +374,7 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
         sim.slot_uses[record.slot] += 1
     elif sim.out_carries[k] == RECEIVED:
         record.slot = snapshot(sim, member)
-    if sim.out_carries[k] != NOTHING:
+    if sim.out_carries[k] != NOTHING and not weighed:
         record.wire_bytes += array_bytes(sim, member, message)
     sim.counts[ROUNDS] = max(sim.counts[ROUNDS], depth + 1)
     if sim.one_by_one and record.dest == GROUP:

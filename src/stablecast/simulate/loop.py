@@ -1,15 +1,17 @@
 """The event loop.  It is compiled once for each protocol, with the protocol's kernels in it.
 
-The import marked ``# the protocol`` is the only line that differs: :mod:`stablecast.simulate.compiled`
-writes a copy of this file for each protocol, because numba keeps compiled code only for functions that
-import what they call.  The loop returns whenever Python has something to do (more room, a full trace, a
-violation) and is called again with the same arrays.
+The imports marked ``# the protocol`` and so on are the only lines that differ:
+:mod:`stablecast.simulate.compiled` writes a copy of this file for each protocol, because numba keeps compiled
+code only for functions that import what they call.  The loop returns whenever Python has something to do
+(more room, a full trace, a violation) and is called again with the same arrays.
 """
 
 from __future__ import annotations
 
 from stablecast._jit import inlined, kernel
 from stablecast.protocols.contract.kernels import GONE, Member, Message, Outbox, clear
+from stablecast.protocols.contract.kernels import no_attach as attach  # its attach
+from stablecast.protocols.contract.kernels import no_take as take  # its take
 from stablecast.protocols.coordp import handle_timer, init, receive, start  # the protocol
 from stablecast.simulate.drive import (
     after_kernel,
@@ -44,6 +46,7 @@ from stablecast.simulate.queues import (
 from stablecast.simulate.starts import joins_at_start, set_timer, start_is_due
 from stablecast.simulate.state import (
     DATA,
+    ENTERED,
     EVENTS,
     LET_IN,
     PRESSURE,
@@ -58,7 +61,7 @@ from stablecast.simulate.state import (
     WATCHED,
 )
 from stablecast.simulate.struct import Sim
-from stablecast.simulate.traffic import handle_data, handle_deadlines
+from stablecast.simulate.traffic import hand_over, handle_data, handle_deadlines, post_data
 from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route, take_detour
 
 DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP, ROUND_OVER = range(7)
@@ -80,6 +83,7 @@ def member_view(sim: Sim, i: int) -> Member:
         sim.own[i],
         sim.params[0],
         sim.seed,
+        sim.attached,
     )
 
 
@@ -93,6 +97,9 @@ def outbox(sim: Sim) -> Outbox:
         sim.out_execution,
         sim.out_carries,
         sim.out_slot,
+        sim.out_first,
+        sim.out_second,
+        sim.out_payload,
         sim.out_changes,
         sim.arrays,
     )
@@ -126,12 +133,18 @@ def handle_protocol(sim: Sim, i: int, message: int, now: int) -> None:
         begin(sim, now)
 
 
+@inlined
+def told_gone(sim: Sim, gone: int) -> Message:
+    """Return what a failure detector tells: who is gone, and which column it led."""
+    return Message(GONE, gone, 0, sim.arrays[0], sim.members[gone].column, 0)
+
+
 @kernel
 def tell(sim: Sim, i: int, gone: int, now: int) -> None:
     """Let a failure detector tell a member that another one is gone."""
     if sim.members[i].alive:
         clear(sim.out_marks)
-        receive(member_view(sim, i), Message(GONE, gone, 0, sim.arrays[0]), now, outbox(sim))
+        receive(member_view(sim, i), told_gone(sim, gone), now, outbox(sim))
         after_kernel(sim, i, 0, now)
         if sim.counts[STARTED] > 0:
             if i == 0:
@@ -209,15 +222,39 @@ def strike(sim: Sim, number: int, now: int) -> None:
 
 
 @kernel
+def take_in(sim: Sim, i: int, message: int, before: int, now: int) -> None:
+    """Tell a member's protocol that a data message has made the prefix of its column grow."""
+    column = sim.messages[message].column
+    clear(sim.out_marks)
+    take(member_view(sim, i), column, sim.columns[column].leader, before, now, outbox(sim))
+    after_kernel(sim, i, 0, now)
+
+
+@kernel
+def send_attached(sim: Sim, i: int, now: int) -> None:
+    """Send the data message that a member has numbered, with what its protocol attaches to it."""
+    column = sim.members[i].column
+    if column >= 0 and sim.columns[column].attached < sim.columns[column].sent:
+        number = sim.columns[column].sent
+        sim.columns[column].attached = number
+        size = attach(member_view(sim, i), column, number, now)
+        post_data(sim, column, number, size, now)
+
+
+@kernel
 def handle(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
     """Let a member receive a packet, with what rides inside it."""
     message = sim.packets[packet].message
     if sim.faulty and is_cut_off(sim, i, sim.messages[message].source):
         free_packet(sim, packet)
         return
-    if sim.messages[message].kind < DATA:
+    kind, column = sim.messages[message].kind, sim.messages[message].column
+    before = sim.received[i, column] if kind == DATA else 0
+    if kind < DATA:
         handle_protocol(sim, i, message, now)
     elif handle_data(sim, i, message, now):
+        if sim.takes and kind == DATA and sim.received[i, column] > before:
+            take_in(sim, i, message, before, now)
         rider = sim.messages[message].rider
         while rider >= 0:
             if sim.messages[rider].dest == GROUP or sim.messages[rider].dest == i:
@@ -295,6 +332,10 @@ def ring(sim: Sim, i: int, now: int) -> None:
     if not sim.members[i].alive:
         return
     sim.members[i].timer_at = -1
+    if sim.members[i].send_at <= now:
+        hand_over(sim, i, now)
+        if sim.attaches:
+            send_attached(sim, i, now)
     handle_deadlines(sim, i, now)
     if sim.members[i].protocol_at <= now:
         sim.members[i].protocol_at = NEVER
@@ -309,14 +350,66 @@ def ring(sim: Sim, i: int, now: int) -> None:
 
 
 @kernel
+def open_run(sim: Sim) -> None:
+    """Set faults to come, and let those happen that are there from the start."""
+    counts = sim.counts
+    counts[SAMPLE_AT] = sim.sample_ps
+    for number in range(sim.fault_count):
+        what = sim.faults[number].what
+        if sim.faults[number].at == 0 and what in (CRASH, MOVE, TELL):
+            strike(sim, number, 0)
+        else:
+            server = sim.link_count + sim.node_count + 2 * sim.member_count + sim.detours + number
+            heap_push(sim, sim.faults[number].at, server)
+    if sim.autonomous:
+        note_start(sim, 0)
+
+
+@kernel
+def enter(sim: Sim, packets_min: int, messages_min: int, slots_min: int) -> bool:
+    """Open the run and let all members come in; tell whether there was room for all of them so far.
+
+    When all are in, set every timer and start the first execution if it is due at once.
+    """
+    counts = sim.counts
+    if counts[ENTERED] > sim.member_count:
+        return True
+    if counts[ENTERED] == 0:
+        open_run(sim)
+        counts[ENTERED] = 1
+    while sim.autonomous and counts[ENTERED] <= sim.member_count:
+        if sim.ctl[FREE_PACKETS] < packets_min or sim.ctl[FREE_MESSAGES] < messages_min:
+            return False
+        if sim.ctl[FREE_SLOTS] < slots_min or sim.heap.size - sim.ctl[HEAP] < packets_min + TOP + 8:
+            return False
+        i = counts[ENTERED] - 1
+        if sim.members[i].alive:
+            come_in(sim, i, 0)
+        counts[ENTERED] += 1
+    counts[ENTERED] = sim.member_count + 1
+    if uses_timers(sim):
+        for i in range(sim.member_count):
+            set_timer(sim, i)
+    begin(sim, 0)
+    if uses_timers(sim):
+        set_timer(sim, 0)
+    return True
+
+
+@kernel
 def run(
     sim: Sim, packets_min: int, messages_min: int, slots_min: int, trace_min: int, events_max: int
 ) -> int:
     """Handle events in order until none is left or Python is needed.
 
-    The ``*_min`` are the most that one event can take; with less than that free the loop returns.
+    The ``*_min`` are the most that one event can take; with less than that free the loop returns.  It is the
+    only function that Python calls: what is called from Python is compiled with all that it calls.
     """
     counts = sim.counts
+    if events_max == 0:
+        return PAUSED
+    if not enter(sim, packets_min, messages_min, slots_min):
+        return MORE_ROOM
     routers = sim.link_count
     hosts = routers + sim.node_count
     detours = hosts + sim.member_count
@@ -370,43 +463,3 @@ def run(
             if counts[WATCHED]:
                 return ROUND_OVER
     return DONE
-
-
-@kernel
-def open_run(sim: Sim) -> None:
-    """Set faults to come, and let those happen that are there from the start."""
-    counts = sim.counts
-    counts[SAMPLE_AT] = sim.sample_ps
-    for number in range(sim.fault_count):
-        what = sim.faults[number].what
-        if sim.faults[number].at == 0 and what in (CRASH, MOVE, TELL):
-            strike(sim, number, 0)
-        else:
-            server = sim.link_count + sim.node_count + 2 * sim.member_count + sim.detours + number
-            heap_push(sim, sim.faults[number].at, server)
-    if sim.autonomous:
-        note_start(sim, 0)
-
-
-@kernel
-def enter(sim: Sim, first: int, packets_min: int, messages_min: int, slots_min: int) -> int:
-    """Let members come in from ``first`` on; return the one to go on with when there is more room.
-
-    When all are in, set every timer and start the first execution if it is due at once.
-    """
-    for i in range(first, sim.member_count):
-        if not sim.autonomous:
-            break
-        if sim.ctl[FREE_PACKETS] < packets_min or sim.ctl[FREE_MESSAGES] < messages_min:
-            return i
-        if sim.ctl[FREE_SLOTS] < slots_min or sim.heap.size - sim.ctl[HEAP] < packets_min + TOP + 8:
-            return i
-        if sim.members[i].alive:
-            come_in(sim, i, 0)
-    if uses_timers(sim):
-        for i in range(sim.member_count):
-            set_timer(sim, i)
-    begin(sim, 0)
-    if uses_timers(sim):
-        set_timer(sim, 0)
-    return int(sim.member_count)

@@ -10,6 +10,7 @@ from typing import Any
 
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.protocols import protocol as find_protocol
+from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.costs import costs as make_costs
 from stablecast.simulate.faults import failing_members
 from stablecast.simulate.setup import Setup, Traffic, Trigger
@@ -39,6 +40,7 @@ TRAFFIC = tuple(field.name for field in dataclasses.fields(Traffic))
 TRIGGER = ("executions", "period_ms", "threshold", "retry_ms")
 RUN = (
     "senders",
+    "receivers",
     "seed",
     "changed_only",
     "tracked",
@@ -56,6 +58,9 @@ PAPER_COSTS = {"random-graph": "links-only"}
 """Costs of the paper that a topology is from, where they are not those of the first one."""
 RELAY = "relay"
 TREE_DEGREES = {"network": 0, "log": -1}
+CLOCKS = {"physical": 0, "logical": 1, "hybrid": 2}
+ACKS_TO = {"all": 0, "senders": 1}
+KNOWS = {"all": 0, "own": 1}
 SHARES = {"piggyback": 1, "multicast": 2, "both": 3}
 
 
@@ -76,6 +81,7 @@ class Options:
     placement: str | None = None
     cast: str | None = None
     senders: int | None = None
+    receivers: int | None = None
     tracked: int | None = None
     seed: int = 0
     costs: str | None = None
@@ -124,6 +130,15 @@ class Options:
     controllers: int | None = None
     controller_step_s: float | None = None
     nearby: bool = False
+    clock: str | None = None
+    skew_us: float | None = None
+    drift_ppm: float | None = None
+    sync_s: float | None = None
+    send_every_ms: float | None = None
+    ack_every_ms: float | None = None
+    ack_to: str | None = None
+    know: str | None = None
+    stamp_bytes: int | None = None
     omissions: int = 0
     stop_at_first: bool = False
     admit_per_round: int = 0
@@ -154,15 +169,16 @@ class Options:
     def setup(self) -> Setup:
         """Build the set-up; what does not fit together is refused there."""
         changes = {name: value for name, value in self._values(COSTS).items() if value is not None}
-        by_timers = find_protocol(self.protocol).autonomous
-        implied = "periodic" if self.messages and self.executions is None and not by_timers else "immediate"
+        protocol = find_protocol(self.protocol)
+        by_timers, messages = protocol.autonomous, self.messages or protocol.messages
+        implied = "periodic" if messages and self.executions is None and not by_timers else "immediate"
         topology = make_topology(self.topology, **self._values(SHAPE), seed=self.seed)
         preset = self.costs or PAPER_COSTS.get(self.topology, "lan1997")
         return Setup(
             protocol=self.protocol,
             topology=topology,
             costs=make_costs(preset, **changes),
-            traffic=Traffic(**self._values(TRAFFIC)),
+            traffic=Traffic(**(self._values(TRAFFIC) | {"messages": messages})),
             trigger=Trigger(kind=self.trigger or implied, **self._values(TRIGGER)),
             params=self._params(),
             faults=self._faults(topology.member_count),
@@ -200,10 +216,33 @@ class Options:
                 if not (math.isfinite(seconds) and seconds > 0):
                     raise InvalidInput(f"{name}_s {seconds} is not accepted (accepted: seconds above 0)")
                 params[name] = round(seconds * PS_PER_S)
-        if self.share is not None:
-            if self.share not in SHARES:
-                raise unknown_name("share", self.share, SHARES)
-            params["share"] = SHARES[self.share]
+        for name, chosen, accepted in (
+            ("share", self.share, SHARES),
+            ("clock", self.clock, CLOCKS),
+            ("ack_to", self.ack_to, ACKS_TO),
+            ("know", self.know, KNOWS),
+        ):
+            if chosen is not None:
+                if chosen not in accepted:
+                    raise unknown_name(name, chosen, accepted)
+                params[name] = accepted[chosen]
+        params["stamp_bytes"] = self.stamp_bytes
+        for name, value, unit_ps in (
+            ("send_every_ms", self.send_every_ms, PS_PER_MS),
+            ("ack_every_ms", self.ack_every_ms, PS_PER_MS),
+            ("sync_s", self.sync_s, PS_PER_S),
+        ):
+            if value is not None:
+                if not (math.isfinite(value) and value > 0):
+                    raise InvalidInput(f"{name} {value} is not accepted (accepted: a number above 0)")
+                params[name.rpartition("_")[0]] = max(1, round(value * unit_ps))
+        for name, value, unit in (("skew_us", self.skew_us, PS_PER_US), ("drift_ppm", self.drift_ppm, 1000)):
+            if value is not None:
+                if not (math.isfinite(value) and value >= 0):
+                    raise InvalidInput(
+                        f"{name} {value} is not accepted (accepted: a finite number, 0 or more)"
+                    )
+                params[name.rpartition("_")[0]] = round(value * unit)
         return {name: value for name, value in params.items() if value is not None}
 
     def _relay(self) -> int | None:

@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from stablecast.errors import SafetyViolation, StablecastError
 from stablecast.overlays import contract_tree
 from stablecast.protocols.contract import GROUP, Machine, Received, Sent
+from stablecast.protocols.contract.kernels import BY_KIND
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
 from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, Fault
 from stablecast.simulate.plain_network import Calendar, Entry, Letter, Network
 from stablecast.simulate.plain_result import PlainRun, PlainTraffic
 from stablecast.simulate.plain_traffic import DataTraffic, Event
-from stablecast.simulate.prepare import initial_received, make_plan, place_members
+from stablecast.simulate.prepare import initial_received, make_attached, make_plan, place_members
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
@@ -122,6 +123,7 @@ class _Driver:
         self.events: list[Event] = []
         received = [seat.machine.me.received for seat in self.seats]
         self.traffic = DataTraffic(setup, self.plan, self.network, received, self.events)
+        self.traffic.attach = self.attach
         self.stopped = False
         self.faults_to_come = len(setup.schedule.faults)
         self.returning: int | None = None
@@ -171,13 +173,28 @@ class _Driver:
             return
         if letter.kind < DATA:
             self.handle_protocol(member, letter)
-        elif self.traffic.take_in(member, letter):
+        elif self.take_data(member, letter):
             for rider in letter.riders:
                 if rider.dest in (GROUP, member):
                     self.handle_protocol(member, rider)
             if member == 0 and self.plan.trigger == PRESSURE:
                 self.begin()
         self.set_timer(member)
+
+    def take_data(self, member: int, letter: Letter) -> bool:
+        """Let a member take in a message of the data traffic, and its machine hear of it."""
+        me, now_ps = self.seats[member].machine.me, self.calendar.now_ps
+        before = int(me.received[letter.column])
+        taken = self.traffic.take_in(member, letter)
+        if self.plan.takes and letter.kind == DATA and me.received[letter.column] > before:
+            source = self.traffic.columns[letter.column].leader
+            sent = self.seats[member].machine.take(letter.column, source, before, now_ps)
+            self.after_call(member, sent, 0)
+        return taken
+
+    def attach(self, member: int, column: int, number: int) -> int:
+        """Ask a member's machine what goes with its next data message; return its bytes."""
+        return self.seats[member].machine.attach(column, number, self.calendar.now_ps)
 
     def handle_protocol(self, member: int, letter: Letter) -> None:
         """Give a stability message to a member's machine."""
@@ -187,7 +204,7 @@ class _Driver:
         if self.wire_log:
             self.events.append((HANDLE_EVENT, now_ps, member, letter.source, letter.execution, letter.kind))
         sent = seat.machine.receive(
-            Received(letter.kind, letter.source, letter.execution, letter.array), now_ps
+            Received(letter.kind, letter.source, letter.execution, letter.array, *letter.numbers), now_ps
         )
         self.after_call(member, sent, letter.depth)
         if self.returning is not None:
@@ -219,7 +236,10 @@ class _Driver:
         """Let a failure detector tell a member that another one is gone."""
         seat = self.seats[fault.member]
         if seat.alive:
-            self.after_call(fault.member, seat.machine.told_gone(fault.side, self.calendar.now_ps), 0)
+            led = self.traffic.stations[fault.side].column
+            column = -1 if led is None else led.number
+            sent = seat.machine.told_gone(fault.side, self.calendar.now_ps, column)
+            self.after_call(fault.member, sent, 0)
             if self.started_at_ps:
                 if fault.member == 0:
                     self.begin()
@@ -278,6 +298,7 @@ class _Driver:
             seat.machine.me.stable[number] >= column.target
             for number, column in enumerate(self.traffic.columns)
             if self.seats[column.leader].alive
+            and (not self.plan.knows_own or self.seats[column.leader] is seat)
         )
 
     def note_changes(self, member: int) -> None:
@@ -402,13 +423,14 @@ class _Driver:
         for each in sent:
             self.send(member, each, depth + 1)
         self.note_changes(member)
-        if learned > seat.learned:
+        if learned > seat.learned and not self.plan.roundless:
             self.note_learned(member, learned)
-        self.check(member, declared=learned > 0)
+        if self.check(member, declared=learned > 0) and self.plan.roundless:
+            self.note_end_so_far()
+            self.see_whether_over()
         if finished > seat.finished:
             seat.finished = finished
-            self.finished_at_ps = self.calendar.now_ps
-            self.loads_by_end = len(self.network.loads)
+            self.note_end_so_far()
             if self.plan.autonomous:
                 self.see_whether_over()
             elif member == 0:
@@ -416,11 +438,20 @@ class _Driver:
                 if finished == len(self.started_at_ps):
                     self.running = False
 
+    def note_end_so_far(self) -> None:
+        """Measure up to now; the last call counts."""
+        self.finished_at_ps = self.calendar.now_ps
+        self.loads_by_end = len(self.network.loads)
+
     def send(self, member: int, sent: Sent, depth: int) -> None:
         """Put a machine's message on its way, alone or inside a data message."""
-        size = self.plan.header_bytes + self.array_bytes(member, sent)
-        size += self.extra_bytes[sent.kind] if self.extra_bytes else 0
-        letter = Letter(sent.kind, member, sent.dest, size, sent.execution, depth, sent.array)
+        payload = sent.payload
+        if payload == BY_KIND:
+            payload = self.array_bytes(member, sent)
+            payload += self.extra_bytes[sent.kind] if self.extra_bytes else 0
+        size = self.plan.header_bytes + payload
+        numbers = (sent.first, sent.second)
+        letter = Letter(sent.kind, member, sent.dest, size, sent.execution, depth, sent.array, numbers)
         self.rounds = max(self.rounds, depth)
         each = sent.dest == GROUP and self.plan.one_by_one
         self.seats[member].sent += len(self.seats) - 1 if each else sent.dest != member
@@ -468,18 +499,30 @@ class _Driver:
             self.started_at_ps.append(now_ps + self.plan.pause_ps)
         self.stopped |= self.plan.stop_at_first and execution == self.plan.executions
 
-    def check(self, member: int, *, declared: bool) -> None:
-        """Compare what a member calls stable with what it did before and with what everyone has."""
+    def lacking(self, stable: NDArray[np.integer[Any]]) -> bool:
+        """Tell whether someone lacks a message that is for it and that is called stable."""
+        for i, other in enumerate(self.seats):
+            if other.required:
+                lacks = stable > other.has()
+                for column in np.flatnonzero(lacks).tolist():
+                    if not self.setup.audiences or i in self.setup.audiences[column]:
+                        return True
+        return False
+
+    def check(self, member: int, *, declared: bool) -> bool:
+        """Compare what a member calls stable with what it did before and with what everyone has.
+
+        Tells whether it calls more stable than before.
+        """
         seat = self.seats[member]
         before, stable = seat.declared, seat.machine.me.stable.copy()
         if (stable == before).all():
-            return
+            return False
         if (stable < before).any():
             self.violation("a frontier went back", member)
         if not declared:
             self.violation("a frontier changed without being declared", member)
-        lacking = any((stable > other.has()).any() for other in self.seats if other.required)
-        if lacking and not self.false_strikes:
+        if not self.false_strikes and self.lacking(stable):
             self.violation("called stable while a member lacks it", member)
         if self.plan.book >= 0:
             self.check_by_book(member, stable)
@@ -491,6 +534,7 @@ class _Driver:
                     self.traffic.hear_of(member, column, int(stable[column]))
             targets = [column.target for column in self.traffic.columns]
             seat.settled = stable.tolist() == targets
+        return True
 
     def check_by_book(self, member: int, stable: NDArray[np.integer[Any]]) -> None:
         """What no member has found before must be at everyone whom this one counts in."""
@@ -537,6 +581,9 @@ class _Driver:
             hops=dict(network.hops),
             hop_bytes=dict(network.hop_bytes),
             sent=dict(network.sent),
+            sent_bytes=dict(network.sent_bytes),
+            attached_bytes=self.traffic.attached_bytes,
+            operations=self.operations(),
             finished_at_ps=self.finished_at_ps,
             ended_at_ps=self.calendar.now_ps,
             executions=self.planned,
@@ -561,6 +608,11 @@ class _Driver:
             round_trip_max_ps=self.round_trip_max_ps,
             traffic=self.traffic_summary() if self.plan.messages_each else None,
         )
+
+    def operations(self) -> int:
+        """Return what the protocol counted of its own steps."""
+        register = self.setup.found_protocol.operations
+        return 0 if register < 0 else sum(int(seat.machine.me.reg[register]) for seat in self.seats)
 
     def traffic_summary(self) -> PlainTraffic:
         """Return what the data traffic measured, with buffers held until the end of the run."""
@@ -587,6 +639,7 @@ def _make_seats(setup: Setup) -> list[Seat]:
     tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
     place = protocol.places_of(tree, setup.sizes, setup.seed)
     names = [parameter.name for parameter in protocol.parameters]
+    attached = make_attached(setup)
     seats = []
     for index, received in enumerate(initial_received(setup)):
         machine = Machine(
@@ -599,6 +652,9 @@ def _make_seats(setup: Setup) -> list[Seat]:
             params=dict(zip(names, setup.param_values, strict=True)),
             seed=setup.seed,
             guarded=setup.guarded,
+            leaders=setup.sizes.leaders,
+            audiences=setup.audiences,
+            attached=attached,
         )
         machine.me.received[:] = received
         there = index < setup.schedule.initial

@@ -41,6 +41,7 @@ class Letter:
     depth: int = 0
     """Messages in the chain that led to it, itself included."""
     array: NDArray[np.integer[Any]] | None = None
+    numbers: tuple[int, int] = (0, 0)
     riders: list[Letter] = field(default_factory=list)
     """Stability messages that travel inside it."""
     column: int = -1
@@ -159,6 +160,7 @@ class Network:
         self.hops: Counter[int] = Counter()
         self.hop_bytes: Counter[int] = Counter()
         self.sent: Counter[int] = Counter()
+        self.sent_bytes: Counter[int] = Counter()
         self.queue_lengths: list[int] = []
         """How many messages a link held, each time that one was put on it."""
         self.dropped = 0
@@ -188,7 +190,9 @@ class Network:
             self._hand_over(letter, letter.dest)
 
     def _hand_over(self, letter: Letter, dest: int) -> None:
-        self.sent[letter.kind] += dest != letter.source
+        if dest != letter.source:
+            self.sent[letter.kind] += 1
+            self.sent_bytes[letter.kind] += letter.size
         launch = partial(self._launch, letter, dest)
         if self.costs.hosts_free:
             launch()

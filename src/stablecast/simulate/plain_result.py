@@ -18,6 +18,11 @@ class PlainRun:
     hop_bytes: dict[int, int]
     sent: dict[int, int]
     """Messages handed to their sender's host, by kind; a multicast is one."""
+    sent_bytes: dict[int, int]
+    attached_bytes: int
+    """Bytes that the protocol put into data messages, each message once."""
+    operations: int
+    """Comparisons and moves that the protocol counted, over all members."""
     finished_at_ps: int
     """When a member last finished an execution."""
     ended_at_ps: int

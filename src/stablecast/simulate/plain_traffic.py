@@ -7,6 +7,7 @@ of that one.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +18,8 @@ from stablecast.multicast.fifo import ASK_MAX
 from stablecast.protocols.contract import GROUP
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
 from stablecast.simulate.plain_network import Letter, Network
-from stablecast.simulate.prepare import sender_columns, sender_members
 from stablecast.simulate.queues import NEVER
-from stablecast.simulate.setup import Setup
+from stablecast.simulate.setup import Setup, sender_columns, sender_members
 from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, NAK, REQUEST, RIDERS_MAX, Plan
 from stablecast.simulate.traffic import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
 
@@ -40,6 +40,8 @@ class Column:
     """What the leader knows to be everywhere."""
     born_ps: dict[int, int] = field(default_factory=dict)
     """When each message was handed over."""
+    attached_bytes: dict[int, int] = field(default_factory=dict)
+    """Bytes that the protocol put into each message."""
     waiting_ps: deque[int] = field(default_factory=deque)
     """When the messages were handed over that wait at the leader for room."""
     blocked: int = 0
@@ -124,6 +126,10 @@ class DataTraffic:
         self.plan = plan
         self.network = network
         self.events = events
+        self.audiences = setup.audiences
+        self.attach: Callable[[int, int, int], int] = _attach_nothing
+        """Called with a member, its column and the number of a message to send; returns bytes to add."""
+        self.attached_bytes = 0
         self.columns = _make_columns(setup) if plan.messages_each else []
         width = len(self.columns)
         self.stations = [
@@ -215,6 +221,9 @@ class DataTraffic:
         leader.received[column.number] = column.sent
         leader.hold(1, self.now_ps)
         self._note(SEND_EVENT, leader.index, column.number, column.sent)
+        attached = self.attach(leader.index, column.number, column.sent)
+        column.attached_bytes[column.sent] = attached
+        self.attached_bytes += attached
         letter = self._data(column, column.sent, GROUP)
         letter.riders = self._unload(leader)
         letter.size += sum(rider.size - self.plan.header_bytes for rider in letter.riders)
@@ -222,7 +231,7 @@ class DataTraffic:
         self.network.post(letter)
 
     def _data(self, column: Column, seq: int, dest: int) -> Letter:
-        size = self.plan.header_bytes + self.plan.data_bytes
+        size = self.plan.header_bytes + self.plan.data_bytes + column.attached_bytes[seq]
         born_ps = column.born_ps[seq]
         return Letter(
             DATA, column.leader, dest, size, column=column.number, first=seq, last=seq, born_ps=born_ps
@@ -285,7 +294,7 @@ class DataTraffic:
         return lost
 
     def _take(self, station: Station, column: Column, letter: Letter) -> None:
-        if column.leader == station.index:
+        if column.leader == station.index or not self._is_for(station, column.number):
             return
         if station.take(column.number, letter.first):
             station.hold(1, self.now_ps)
@@ -293,10 +302,13 @@ class DataTraffic:
             self._note(RECEIVE_EVENT, station.index, column.number, letter.first)
         self._ask(station, column.number)
 
+    def _is_for(self, station: Station, column: int) -> bool:
+        return not self.audiences or station.index in self.audiences[column]
+
     def _ask(self, station: Station, column: int) -> None:
         """Ask for the first missing range of a column, unless that was asked for a short while ago."""
         missing = station.first_missing(column)
-        if not missing:
+        if not missing or not self._is_for(station, column):
             return
         asked_at_ps = station.asked_at_ps[column]
         asked = asked_at_ps is not None and self.now_ps < asked_at_ps + self.plan.nak_ps
@@ -358,6 +370,10 @@ class DataTraffic:
 
     def _note(self, code: int, member: int, column: int, seq: int) -> None:
         self.events.append((code, self.now_ps, member, column, seq, self.plan.data_bytes))
+
+
+def _attach_nothing(member: int, column: int, number: int) -> int:
+    return 0
 
 
 def _make_columns(setup: Setup) -> list[Column]:

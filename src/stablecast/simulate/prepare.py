@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from stablecast.protocols.contract.kernels import make_outbox
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.network import build_network
 from stablecast.simulate.queues import FREE_SLOT, FREE_SLOTS, NEVER, Queues, make_queues
-from stablecast.simulate.setup import TRIGGERS, Setup
+from stablecast.simulate.setup import TRIGGERS, Setup, sender_columns, sender_members
 from stablecast.simulate.state import (
     COLUMN,
     COUNTS,
@@ -37,6 +38,7 @@ PS_PER_MS = 1000 * PS_PER_US
 EXECUTIONS_KEPT = 4096
 TTS_KEPT = 4_000_000
 WINDOW_BYTES_MAX = 2 << 30
+ATTACHED_BYTES_MAX = 2 << 30
 
 
 def place_members(setup: Setup) -> Setup:
@@ -93,22 +95,38 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         detour_ps=setup.costs.detour_ps,
         sample_ps=round(setup.sample_ms * PS_PER_MS),
         pause_ps=setup.param("pause", 0),
+        attaches=protocol.attaches,
+        takes=protocol.takes,
+        roundless=protocol.roundless,
+        knows_own=protocol.knows(setup.sizes) == "own",
+        audiences=bool(setup.audiences),
         group_senders=setup.column_count < setup.sender_count,
         tracing=trace and traffic.messages > 0,
         wire_log=wire_log,
     )
 
 
-def sender_members(setup: Setup) -> NDArray[np.int64]:
-    """Return the members that send, spread evenly over the group, member 0 first."""
-    senders = setup.sender_count
-    return np.arange(senders) * setup.topology.member_count // senders
+def make_attached(setup: Setup) -> NDArray[np.int64]:
+    """Make room for what goes with the data messages of a run, and for its bytes."""
+    width = setup.found_protocol.attached(setup.sizes)
+    if width == 0 or setup.traffic.messages == 0:
+        return np.zeros((1, 1, 1), np.int64)
+    shape = (setup.column_count, setup.traffic.messages + 1, width + 1)
+    if 8 * math.prod(shape) > ATTACHED_BYTES_MAX:
+        raise InvalidInput(
+            f"{setup.protocol_name} keeps {width} numbers for each of {shape[0]} × {shape[1] - 1} messages,"
+            " more than fit the memory (take fewer senders or messages)"
+        )
+    return np.zeros(shape, np.int64)
 
 
-def sender_columns(setup: Setup) -> NDArray[np.int64]:
-    """Return the column that each sender's messages are numbered in."""
-    senders = setup.sender_count
-    return np.arange(senders) * setup.column_count // senders
+def _audience(setup: Setup) -> NDArray[np.int64]:
+    if not setup.audiences:
+        return np.zeros((1, 1), np.int64)
+    audience = np.zeros((setup.column_count, setup.topology.member_count), np.int64)
+    for column, members in enumerate(setup.audiences):
+        audience[column, list(members)] = 1
+    return audience
 
 
 def initial_received(setup: Setup) -> NDArray[np.int32]:
@@ -153,7 +171,7 @@ def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: 
         received=initial_received(setup),
         gathered=np.zeros((members, protocol.slots, tracked), np.int32),
         stable=np.full((members, tracked), 0, np.int32),
-        reg=np.zeros((members, protocol.registers), np.int64),
+        reg=np.zeros((members, protocol.register_count(sizes)), np.int64),
         place_flat=place.flat,
         place_start=place.start,
         arrays=np.zeros((slots, width), np.int32),
@@ -165,6 +183,8 @@ def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: 
         params=np.array([setup.param_values or (0,)], np.int64),
         kind_bytes=_kind_bytes(protocol, setup),
         faults=_fault_records(setup),
+        attached=make_attached(setup),
+        audience=_audience(setup),
         last_sent=np.zeros((members if plan.changed_only else 1, kinds, tracked), np.int32),
     )
     feed = _make_feed(setup, plan)
@@ -247,6 +267,7 @@ def _make_meters(setup: Setup, plan: Plan, feed: Feed) -> Meters:
         hops=np.zeros(KINDS_MAX, np.int64),
         hop_bytes=np.zeros(KINDS_MAX, np.int64),
         sent=np.zeros(KINDS_MAX, np.int64),
+        sent_bytes=np.zeros(KINDS_MAX, np.int64),
         members=records,
         first_learned=np.full(kept + 1, -1, np.int64),
         last_learned=np.full(kept + 1, -1, np.int64),

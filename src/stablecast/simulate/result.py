@@ -13,6 +13,7 @@ from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.queues import NOW
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import (
+    ATTACHED_BYTES,
     DATA_KINDS,
     DELIVERY_MAX,
     DROPPED,
@@ -95,6 +96,12 @@ class Result:
     data_hops: dict[str, int]
     messages_sent: int
     """Messages of the protocol; a multicast is one."""
+    sent_bytes: int
+    """Bytes of the protocol's messages as they were sent; a multicast counts once, whatever its hops."""
+    attached_bytes: int
+    """Bytes that the protocol put into data messages, each message once."""
+    operations: int
+    """Comparisons and moves of numbers that the protocol counted, over all members; 0 if it counts none."""
     processed_max: int
     """Most messages of the protocol that one member sent and received."""
     rtt_root_us: float | None
@@ -205,6 +212,9 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
         hop_bytes=int(meters.hop_bytes[protocol_kinds].sum()),
         data_hops={name: int(meters.hops[k]) for k, name in DATA_KINDS.items() if meters.hops[k]},
         messages_sent=int(meters.sent[protocol_kinds].sum()),
+        sent_bytes=int(meters.sent_bytes[protocol_kinds].sum()),
+        attached_bytes=int(counts[ATTACHED_BYTES]),
+        operations=int(sim.group.reg[:, protocol.operations].sum()) if protocol.operations >= 0 else 0,
         processed_max=int(processed.max()),
         processed=processed,
         rtt_root_us=_mean_us(meters.root_rtt),

@@ -87,12 +87,6 @@ def _run(
     sim = _give_room(sim, packets_min, messages_min, slots_min)
     shared = Sim(sim)
     loop.run(shared, packets_min, messages_min, slots_min, rows, 0)  # compiles it, if need be
-    loop.open_run(shared)
-    entered = 0
-    while entered < sim.net.member_count:
-        entered = loop.enter(shared, entered, packets_min, messages_min, slots_min)
-        sim = _give_room(sim, packets_min, messages_min, slots_min)
-        shared.share(sim)
     began = time.perf_counter()
     while True:
         status = loop.run(shared, packets_min, messages_min, slots_min, rows, EVENTS_A_CALL)

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols.contract import Protocol, Sizes
@@ -21,6 +24,18 @@ PLACEMENTS = ("network", "random")
 CASTS = ("multicast", "unicast")
 TRACKED_ENTRIES_MAX = 16_000_000
 TRACKED_ALWAYS = 64
+
+
+def sender_members(setup: Setup) -> NDArray[np.int64]:
+    """Return the members that send, spread evenly over the group, member 0 first."""
+    senders = setup.sender_count
+    return np.arange(senders) * setup.topology.member_count // senders
+
+
+def sender_columns(setup: Setup) -> NDArray[np.int64]:
+    """Return the column that each sender's messages are numbered in."""
+    senders = setup.sender_count
+    return np.arange(senders) * setup.column_count // senders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +125,8 @@ class Setup:
     costs: Costs = field(default_factory=Costs)
     senders: int | None = None
     """Members that send; None for all."""
+    receivers: int | None = None
+    """Members that each sender's messages are for, drawn by the seed; None for all."""
     seed: int = 0
     traffic: Traffic = field(default_factory=Traffic)
     trigger: Trigger = field(default_factory=Trigger)
@@ -150,6 +167,7 @@ class Setup:
             raise InvalidInput(
                 f"{self.senders} senders in a group of {members} members (accepted: 1 to {members})"
             )
+        self._check_data()
         groups = self.traffic.sender_groups
         if groups is not None and not 1 <= groups <= self.sender_count:
             raise InvalidInput(
@@ -199,6 +217,26 @@ class Setup:
             )
         if protocol.autonomous and self.trigger.kind != "immediate":
             raise InvalidInput(f"{protocol.name} needs no trigger (leave trigger out)")
+
+    def _check_data(self) -> None:
+        protocol, members = self.found_protocol, self.topology.member_count
+        if self.receivers is not None:
+            if not 1 <= self.receivers < members:
+                raise InvalidInput(
+                    f"{self.receivers} receivers of each sender in a group of {members} members (accepted:"
+                    f" 1 to {members - 1}, or none for all)"
+                )
+            if not protocol.groups_may_differ:
+                raise InvalidInput(f"{protocol.name} needs all members as receivers (leave receivers out)")
+        if protocol.roundless:
+            if self.traffic.messages == 0:
+                raise InvalidInput(f"{protocol.name} acknowledges data (give messages above 0)")
+            if self.trigger.executions is not None:
+                raise InvalidInput(f"{protocol.name} has no executions (leave executions out)")
+            if self.traffic.sender_groups is not None:
+                raise InvalidInput(f"{protocol.name} needs numbers of each sender (leave sender_groups out)")
+            if self.traffic.piggyback_ms > 0:
+                raise InvalidInput(f"{protocol.name} has nothing that rides (leave piggyback_ms out)")
 
     def _check_network(self) -> None:
         for what, value, accepted in (
@@ -271,6 +309,8 @@ class Setup:
             given["initial"] = self.schedule.initial
         if "rounds" in names:
             given["rounds"] = self.execution_count
+        if "name_bytes" in names:
+            given["name_bytes"] = self.costs.entry_bytes
         return self.found_protocol.parameter_values(given)
 
     def param(self, name: str, default: int) -> int:
@@ -288,7 +328,21 @@ class Setup:
             self.costs.entry_bytes,
             self.param_values,
             self.guarded,
+            tuple(sender_members(self).tolist()) if self.column_count == self.sender_count else (),
+            self.audiences,
         )
+
+    @cached_property
+    def audiences(self) -> tuple[tuple[int, ...], ...]:
+        """For each sender, the members that its messages are for; empty if that is everyone."""
+        if self.receivers is None:
+            return ()
+        rng = np.random.default_rng([self.seed, 0x61756469])
+        members, drawn = self.topology.member_count, []
+        for leader in sender_members(self).tolist():
+            others = np.delete(np.arange(members), leader)
+            drawn.append(tuple(sorted(rng.choice(others, self.receivers, replace=False).tolist())))
+        return tuple(drawn)
 
     @property
     def protocol_name(self) -> str:

@@ -99,6 +99,15 @@ class Plan(NamedTuple):
     """Between two looks at how many messages are on links."""
     pause_ps: int
     """Of a protocol that runs by itself: from the end of a round to the next one."""
+    attaches: bool
+    """Whether the protocol puts something into data messages, and whether it hears of those that come."""
+    takes: bool
+    roundless: bool
+    """Whether the protocol has no executions."""
+    knows_own: bool
+    """Whether members learn of their own messages alone that they are stable."""
+    audiences: bool
+    """Whether some messages are not for everyone."""
     group_senders: bool
     """Whether senders hand their messages to a leader that numbers them for several."""
     tracing: bool
@@ -149,6 +158,7 @@ COLUMN = np.dtype(
     [
         ("leader", np.int64),  # the member that numbers this column's messages
         ("sent", np.int64),
+        ("attached", np.int64),  # the last message that went out, where something is attached to messages
         ("target", np.int64),  # messages that will be sent in all
         ("held_max", np.int64),  # of the leader's output buffer
         ("queued", np.int64),  # handed to the leader, waiting for room
@@ -205,8 +215,10 @@ FAULT = np.dtype([("at", np.int64), ("what", np.int64), ("member", np.int64), ("
     LOAD_SUM_BY_END,
     LOAD_SAMPLES_BY_END,
     LOAD_MAX_BY_END,
+    ENTERED,
+    ATTACHED_BYTES,
     COUNTS,
-) = range(42)
+) = range(44)
 
 
 class Group(NamedTuple):
@@ -234,6 +246,10 @@ class Group(NamedTuple):
     kind_bytes: NDArray[np.int64]
     """For each of the protocol's message types, bytes on the wire beyond header and sequence numbers."""
     faults: Any
+    attached: NDArray[np.int64]
+    """What goes with data messages: by column, number and place; the last place has its bytes."""
+    audience: NDArray[np.int64]
+    """For each column and member, 1 if the column's messages are for it."""
     last_sent: Seqs
     """For changed entries only: the last array that a member sent of each type."""
 
@@ -245,6 +261,7 @@ class Meters(NamedTuple):
     hops: NDArray[np.int64]
     hop_bytes: NDArray[np.int64]
     sent: NDArray[np.int64]
+    sent_bytes: NDArray[np.int64]
     members: Any
     first_learned: NDArray[np.int64]
     """For each execution, by its number modulo the length: from its start to the first member's knowing."""

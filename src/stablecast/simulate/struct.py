@@ -60,6 +60,7 @@ _INTS = {
 _INTS |= {"counts": 1, "hops": 1, "hop_bytes": 1, "sent": 1, "first_learned": 1, "last_learned": 1}
 _INTS |= {"started_at": 1, "root_rtt": 1, "tts": 1, "trace": 2, "sent_at": 2, "asked_at": 2, "own_stable": 1}
 _INTS |= {"out_marks": 1, "out_kind": 1, "out_dest": 1, "out_execution": 1, "out_carries": 1, "out_slot": 1}
+_INTS |= {"out_first": 1, "out_second": 1, "out_payload": 1, "attached": 3, "audience": 2, "sent_bytes": 1}
 _INTS |= {"out_changes": 1, "params": 2, "kind_bytes": 1, "way_start": 1, "way_link": 1}
 _SCALARS = {"int": types.int64, "bool": types.int64, "float": types.float64}
 

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.simulate.costs import PS_PER_US
-from stablecast.simulate.prepare import sender_columns, sender_members
 from stablecast.simulate.result import Result
 from stablecast.simulate.run import Progress, simulate
-from stablecast.simulate.setup import Setup
+from stablecast.simulate.setup import Setup, sender_columns, sender_members
 from stablecast.trace.writer import TraceWriter
 
 _KINDS = ["send", "receive", "stable", "release", "join"]

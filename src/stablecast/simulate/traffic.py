@@ -8,6 +8,7 @@ from stablecast.multicast.fifo import is_missing, missing_until, take_data
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
 from stablecast.simulate.queues import GROUP, NEVER, new_message
 from stablecast.simulate.state import (
+    ATTACHED_BYTES,
     BEATS_MAX,
     DATA,
     DELIVERY_MAX,
@@ -88,6 +89,18 @@ def multicast(sim: Sim, column_number: int, born: int, now: int) -> None:
     hold(sim, member, 1, now)
     if sim.tracing:
         note(sim, SEND_EVENT, now, member, column_number, seq, sim.data_bytes)
+    if not sim.attaches:
+        post_data(sim, column_number, seq, 0, now)
+
+
+@kernel
+def post_data(sim: Sim, column_number: int, seq: int, attached_bytes: int, now: int) -> None:
+    """Send a data message that has its number to all, with what is attached to it and what rides on it."""
+    member = sim.columns[column_number].leader
+    born = sim.sent_at[column_number, seq % sim.sent_at.shape[1]]
+    if sim.attaches:
+        sim.attached[column_number, seq % sim.attached.shape[1], sim.attached.shape[2] - 1] = attached_bytes
+        sim.counts[ATTACHED_BYTES] += attached_bytes
     message = data_message(sim, column_number, seq, GROUP, born)
     take_riders(sim, member, message)
     post(sim, member, message, now)
@@ -97,6 +110,8 @@ def multicast(sim: Sim, column_number: int, born: int, now: int) -> None:
 def data_message(sim: Sim, column_number: int, seq: int, dest: int, born: int) -> int:
     """Make a data message."""
     size = sim.header_bytes + sim.data_bytes
+    if sim.attaches:
+        size += sim.attached[column_number, seq % sim.attached.shape[1], sim.attached.shape[2] - 1]
     message = new_message(sim, DATA, sim.columns[column_number].leader, dest, size)
     record = sim.messages[message]
     record.column = column_number
@@ -188,7 +203,7 @@ def _lost(sim: Sim, member: int, now: int) -> bool:
 def _take(sim: Sim, member: int, message: int, now: int) -> None:
     record = sim.messages[message]
     column, seq = record.column, record.first
-    if sim.columns[column].leader == member:
+    if sim.columns[column].leader == member or (sim.audiences and not sim.audience[column, member]):
         return
     taken = take_data(sim.received[member], sim.ahead[member], sim.highest[member], column, seq)
     if taken == NEW:
@@ -203,6 +218,8 @@ def _take(sim: Sim, member: int, message: int, now: int) -> None:
 def _ask(sim: Sim, member: int, column: int, now: int) -> None:
     """Ask for the first missing range of a column, unless that was asked for a short while ago."""
     if not is_missing(sim.received[member], sim.highest[member], column):
+        return
+    if sim.audiences and not sim.audience[column, member]:
         return
     due = sim.asked_at[member, column] + sim.nak_ps
     if sim.asked_at[member, column] >= 0 and now < due:
@@ -318,10 +335,8 @@ def next_deadline(sim: Sim, member: int) -> int:
 
 @kernel
 def handle_deadlines(sim: Sim, member: int, now: int) -> None:
-    """Do what a member's data traffic has due by now."""
+    """Do what a member's data traffic has due by now, sending apart."""
     record = sim.members[member]
-    if record.send_at <= now:
-        hand_over(sim, member, now)
     if record.column >= 0:
         column = sim.columns[record.column]
         if column.leader == member and column.heartbeat_at <= now:

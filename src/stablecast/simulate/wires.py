@@ -122,7 +122,9 @@ def post(sim: Sim, member: int, message: int, now: int) -> None:
 @kernel
 def hand_over(sim: Sim, member: int, packet: int, message: int, now: int) -> None:
     """Hand a packet to its sender's host; what a member sends to itself is not counted."""
-    sim.sent[sim.messages[message].kind] += sim.packets[packet].dest != member
+    if sim.packets[packet].dest != member:
+        sim.sent[sim.messages[message].kind] += 1
+        sim.sent_bytes[sim.messages[message].kind] += sim.messages[message].wire_bytes
     if sim.hosts_free:
         launch(sim, member, packet, now)
     else:

@@ -36,6 +36,9 @@ NOTHING, ARRAY, RECEIVED, SAME = 0, 1, 2, 3
 """Values of ``Outbox.carries``: only a header, an array of its own, the sender's received array, the array of
 the send before it."""
 
+BY_KIND = -1
+"""In ``Outbox.payload``: what the kind of message and the array that it carries come to."""
+
 GONE = -1
 """Kind of what is no message: a failure detector tells that the member ``source`` is no more."""
 
@@ -63,6 +66,9 @@ class Member(NamedTuple):
     """The protocol's parameters, the same for all members, in the order in which it lists them."""
     seed: int
     """Of everything that the protocol draws."""
+    attached: NDArray[np.int64]
+    """What the protocol's ``attach`` put into data messages: ``attached[column, number % length]`` is a row
+    of numbers.  A member may read those of messages that it has: up to ``received[column]``."""
 
 
 class Message(NamedTuple):
@@ -77,6 +83,9 @@ class Message(NamedTuple):
     array: IntArray
     """The sequence numbers that it carries, and behind them what the protocol adds to them; undefined for a
     type that carries none."""
+    first: int = 0
+    """Two whole numbers of 64 bits, for a type that ``send_numbers`` sends."""
+    second: int = 0
 
 
 class Outbox(NamedTuple):
@@ -93,6 +102,11 @@ class Outbox(NamedTuple):
     """What each send carries."""
     slot: NDArray[np.int64]
     """The rows of ``arrays`` that are free for the arrays of this call, in order."""
+    first: NDArray[np.int64]
+    """The two numbers of each send; undefined for those that carry none."""
+    second: NDArray[np.int64]
+    payload: NDArray[np.int64]
+    """Bytes of each send beyond its header; ``BY_KIND`` for what its kind and array come to."""
     changes: NDArray[np.int64]
     """Members that this call admitted (positive) or struck off (negative): status number × 2^20 + their
     number + 1."""
@@ -105,6 +119,7 @@ def _header(out: Outbox, kind: int, dest: int, execution: int) -> None:
     out.kind[k] = kind
     out.dest[k] = dest
     out.execution[k] = execution
+    out.payload[k] = BY_KIND
     out.marks[SENDS] = k + 1
 
 
@@ -142,6 +157,34 @@ def send_received(out: Outbox, kind: int, dest: int, execution: int) -> None:
     """Send what this member has received as it is now; a driver may spare the copy where it cannot change."""
     out.carries[out.marks[SENDS]] = RECEIVED
     _header(out, kind, dest, execution)
+
+
+@kernel
+def send_numbers(out: Outbox, kind: int, dest: int, execution: int, first: int, second: int) -> None:
+    """Send two whole numbers of 64 bits; their size on the wire is the kind's."""
+    k = out.marks[SENDS]
+    out.carries[k] = NOTHING
+    out.first[k] = first
+    out.second[k] = second
+    _header(out, kind, dest, execution)
+
+
+@kernel
+def weigh(out: Outbox, payload: int) -> None:
+    """Say how many bytes the last send has beyond its header, whatever it carries."""
+    out.payload[out.marks[SENDS] - 1] = payload
+
+
+@kernel
+def attached(me: Member, column: int, number: int, k: int) -> int:
+    """Return a number that goes with a data message that this member has."""
+    return int(me.attached[column, number % me.attached.shape[1], k])
+
+
+@kernel
+def attach_number(me: Member, column: int, number: int, k: int, value: int) -> None:
+    """Put a number into a data message that this member is about to send."""
+    me.attached[column, number % me.attached.shape[1], k] = value
 
 
 @kernel
@@ -204,6 +247,17 @@ def no_timer(me: Member, now: int, out: Outbox) -> None:
 
 
 @kernel
+def no_attach(me: Member, column: int, number: int, now: int) -> int:
+    """The ``attach`` of a protocol that puts nothing into data messages."""
+    return 0
+
+
+@kernel
+def no_take(me: Member, column: int, source: int, before: int, now: int, out: Outbox) -> None:
+    """The ``take`` of a protocol that does nothing when a data message comes."""
+
+
+@kernel
 def clear(marks: NDArray[np.int64]) -> None:
     """Empty an outbox, given its marks."""
     marks[SENDS] = 0
@@ -226,6 +280,9 @@ def make_outbox(
         execution=np.zeros(sends_max, np.int64),
         carries=np.zeros(sends_max, np.int64),
         slot=np.arange(arrays_max, dtype=np.int64),
+        first=np.zeros(sends_max, np.int64),
+        second=np.zeros(sends_max, np.int64),
+        payload=np.zeros(sends_max, np.int64),
         changes=np.zeros(max(changes_max, 1), np.int64),
         arrays=np.zeros((arrays_max, columns), dtype),
     )

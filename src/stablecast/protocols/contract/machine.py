@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from stablecast.protocols.contract.kernels import (
     ARRAY,
     AS_IT_IS,
+    BY_KIND,
     CHANGE_STATUS,
     CHANGES,
     FINISHED,
@@ -52,6 +53,11 @@ class Sent:
     """The execution that it belongs to."""
     array: IntArray | None
     """A copy of the numbers that it carries, if it carries any."""
+    first: int = 0
+    """The two numbers of 64 bits that it carries, of a kind that does."""
+    second: int = 0
+    payload: int = BY_KIND
+    """Its bytes beyond the header, ``BY_KIND`` for what kind and array come to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +72,9 @@ class Received:
     """The execution that it belongs to."""
     array: IntArray | None
     """The numbers that it carries, if it carries any."""
+    first: int = 0
+    """The two numbers of 64 bits that it carries, of a kind that does."""
+    second: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,11 +108,17 @@ class Machine:
         params: Mapping[str, int] | None = None,
         seed: int = 0,
         guarded: bool = True,
+        leaders: tuple[int, ...] = (),
+        audiences: tuple[tuple[int, ...], ...] = (),
+        attached: NDArray[np.int64] | None = None,
     ) -> None:
-        """Set up a member; ``guarded`` against messages that come twice and members that fail."""
+        """Set up a member; ``guarded`` against messages that come twice and members that fail.
+
+        ``attached`` is what goes with data messages; drivers of whole groups share one between machines.
+        """
         self.protocol = protocol
         values = protocol.parameter_values(params or {})
-        sizes = Sizes(group_size, columns, columns, 4, values, guarded)
+        sizes = Sizes(group_size, columns, columns, 4, values, guarded, leaders, audiences)
         width = columns + protocol.side(sizes)
         self.me = Member(
             number=index,
@@ -111,11 +126,12 @@ class Machine:
             received=np.zeros(columns, dtype),
             gathered=np.zeros((protocol.slots, columns), dtype),
             stable=np.zeros(columns, dtype),
-            reg=np.zeros(protocol.registers, np.int64),
+            reg=np.zeros(protocol.register_count(sizes), np.int64),
             place=place,
             own=np.zeros(max(protocol.own(sizes), 1), dtype),
             params=np.array(values or (0,), np.int64),
             seed=seed,
+            attached=np.zeros((1, 1, 1), np.int64) if attached is None else attached,
         )
         changes = group_size + 1 if protocol.autonomous else 0
         self._out = make_outbox(
@@ -160,8 +176,20 @@ class Machine:
         """Handle a message and return what it makes this member send."""
         clear(self._out.marks)
         array = self._no_array if message.array is None else message.array
-        kernel_message = Message(message.kind, message.source, message.execution, array)
+        kernel_message = Message(
+            message.kind, message.source, message.execution, array, message.first, message.second
+        )
         self.protocol.receive(self.me, kernel_message, now, self._out)
+        return self._sent()
+
+    def attach(self, column: int, number: int, now: int) -> int:
+        """Note what goes with a data message that this member is about to send; return its bytes."""
+        return int(self.protocol.attach(self.me, column, number, now))
+
+    def take(self, column: int, source: int, before: int, now: int) -> list[Sent]:
+        """Hear that the prefix of a column, whose sender is ``source``, has grown beyond ``before``."""
+        clear(self._out.marks)
+        self.protocol.take(self.me, column, source, before, now, self._out)
         return self._sent()
 
     def next_timer(self) -> int | None:
@@ -190,6 +218,9 @@ class Machine:
                 dest=int(out.dest[k]),
                 execution=int(out.execution[k]),
                 array=next(arrays),
+                first=int(out.first[k]),
+                second=int(out.second[k]),
+                payload=int(out.payload[k]),
             )
             for k in range(int(out.marks[SENDS]))
         ]
@@ -207,6 +238,6 @@ class Machine:
             else:
                 yield out.arrays[made].copy()
 
-    def told_gone(self, member: int, now: int) -> list[Sent]:
-        """Hear from a failure detector that a member is gone."""
-        return self.receive(Received(GONE, member, 0, None), now)
+    def told_gone(self, member: int, now: int, column: int = -1) -> list[Sent]:
+        """Hear from a failure detector that a member is gone, and which column it led, if any."""
+        return self.receive(Received(GONE, member, 0, None, column), now)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from stablecast.errors import unknown_name
 from stablecast.overlays import Tree
-from stablecast.protocols.contract.kernels import no_init
+from stablecast.protocols.contract.kernels import no_attach, no_init, no_take
 
 Kernel = Callable[..., None]
+NumberKernel = Callable[..., int]
 
 
 class Place(NamedTuple):
@@ -58,6 +59,10 @@ class Sizes:
     params: tuple[int, ...]
     guarded: bool = False
     """Whether messages may come twice, be sent again, or their senders be gone."""
+    leaders: tuple[int, ...] = ()
+    """For each column, the member whose messages are numbered in it; empty if that is not known."""
+    audiences: tuple[tuple[int, ...], ...] = ()
+    """For each column, the members that its messages are for; empty if that is everyone."""
 
 
 def _none(sizes: Sizes) -> int:
@@ -66,6 +71,10 @@ def _none(sizes: Sizes) -> int:
 
 def _nowhere(sizes: Sizes) -> int:
     return -1
+
+
+def _everyones(sizes: Sizes) -> str:
+    return "all"
 
 
 def _no_bytes(sizes: Sizes) -> tuple[int, ...]:
@@ -103,7 +112,28 @@ class Protocol:
     """Whether members run by their own timers, with no member that starts executions."""
     rows: tuple[str, ...] = ()
     """For each kind, the row of the papers' tables that it is counted in; by default the kind itself."""
-    registers: int = 4
+    attach: NumberKernel = no_attach
+    """``attach(me, column, number, now)``: a data message of this member is about to be sent; put what goes
+    with it into ``me.attached`` by ``attach_number``, and return its bytes."""
+    take: Kernel = no_take
+    """``take(me, column, source, before, now, out)``: the prefix of a column, whose sender is ``source``, has
+    grown beyond ``before`` here."""
+    attached: Callable[[Sizes], int] = _none
+    """Numbers that go with each data message."""
+    family: str = ""
+    """A module whose kernels call those of several protocols, by their first parameter; the simulator then
+    compiles one loop for all of them."""
+    roundless: bool = False
+    """Whether it has no executions or rounds: members acknowledge, and know, all the time."""
+    knows: Callable[[Sizes], str] = _everyones
+    """Whether members learn of everyone's messages that they are stable, or of their ``own`` alone."""
+    groups_may_differ: bool = False
+    """Whether each sender may have receivers of its own."""
+    messages: int = 0
+    """Data messages of each sender, for a protocol that is of no use without them, if it is not said."""
+    operations: int = -1
+    """The register that counts its comparisons and moves of numbers; -1 for none."""
+    registers: int | Callable[[Sizes], int] = 4
     """Length of ``Member.reg``."""
     slots: int = 1
     """Rows of ``Member.gathered``."""
@@ -154,6 +184,20 @@ class Protocol:
     def most_arrays(self, sizes: Sizes) -> int:
         """Return the most arrays of one kernel call."""
         return self.most_sends(sizes) if self.arrays_max is None else self.arrays_max
+
+    def register_count(self, sizes: Sizes) -> int:
+        """Return the length of ``Member.reg``."""
+        return self.registers(sizes) if callable(self.registers) else self.registers
+
+    @property
+    def attaches(self) -> bool:
+        """Whether something goes with its data messages."""
+        return self.attach is not no_attach
+
+    @property
+    def takes(self) -> bool:
+        """Whether it does something when a data message comes."""
+        return self.take is not no_take
 
     def places_of(self, tree: Tree, sizes: Sizes, seed: int) -> Place:
         """Place every member in the overlay."""
