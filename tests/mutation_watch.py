@@ -4,6 +4,7 @@ Started by ``test_mutations.py`` on a copy of the package in which one kernel wa
 """
 
 import sys
+from pathlib import Path
 
 from stablecast.errors import SafetyViolation
 from stablecast.simulate import Setup, Traffic, Trigger, costs, simulate, topology
@@ -11,6 +12,11 @@ from stablecast.simulate.options import Options
 from stablecast.simulate.plain import run_plain
 from stablecast.theory import hops
 
+sys.path.append(str(Path(__file__).parent / "protocols"))
+from channel_groups import PROTOCOLS as ACKNOWLEDGING
+from channel_groups import play, told_at_different_times
+
+SEEDS = 250
 SHAPES = [(2, 2, 2), (3, 2, 1), (1, 3, 1)]
 
 
@@ -96,7 +102,21 @@ def watch_on_lossy_graphs(name):
     return ""
 
 
+def watch_acknowledging(name):
+    """Random groups on random channels, with members that go for a name that ends so."""
+    protocol, _, crash = name.partition("-")
+    if crash:
+        told_at_different_times().run(2000)
+    for seed in range(SEEDS):
+        played = play(protocol, seed, whole=seed % 3 > 0, crashes=bool(crash))
+        if played.unstable():
+            return f"data does not become stable (seed {seed}): {played.unstable()[0]}"
+    return ""
+
+
 def watcher(name):
+    if name.partition("-")[0] in ACKNOWLEDGING:
+        return watch_acknowledging
     if name.startswith("gsgc"):
         return watch_gossip
     lossy = name.endswith("-lossy") or name in ("cubefulldist", "coord", "s_coord")

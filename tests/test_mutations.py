@@ -195,6 +195,66 @@ MUTATIONS = {
         "    if not me.reg[DONE] and _knows_local_group(me):\n",
         "    if not me.reg[DONE]:\n",
     ),
+    "timestamp does not wait for a sender it has not heard of": (
+        "timestamp",
+        "protocols/timestamp.py",
+        "        least = min(least, me.reg[HAVE + column])\n",
+        "        least = min(least, max(me.reg[HAVE + column], 1) if me.reg[HAVE + column] else least)\n",
+    ),
+    "timestamp counts a NULL before the data that it follows": (
+        "timestamp",
+        "protocols/timestamp.py",
+        "    if me.reg[_null_number(me) + column] <= me.received[column]:\n",
+        "    if me.reg[_null_number(me) + column] >= 0:\n",
+    ),
+    "timestamp sends no NULL": (
+        "timestamp",
+        "protocols/timestamp.py",
+        "        send_numbers(out, NULL, GROUP, column + 1, _tick(me, now), me.received[column])\n",
+        "        pass\n",
+    ),
+    "timestamp stamps two messages alike": (
+        "timestamp",
+        "protocols/contract/clocks.py",
+        "    return max(reading_ps, last + 1)\n",
+        "    return reading_ps // 100_000_000_000 + 1\n",
+    ),
+    "timestamp calls stable what is stamped one later": (
+        "timestamp",
+        "protocols/timestamp.py",
+        "attached(me, column, number + 1, 0) <= frontier:\n",
+        "attached(me, column, number, 0) <= frontier:\n",
+    ),
+    "timestamp takes acknowledgements from another view": (
+        "timestamp-crash",
+        "protocols/timestamp.py",
+        "    elif message.execution == me.reg[VIEW] + 1:\n",
+        "    else:\n",
+    ),
+    "timestamp goes on about the messages of one that is gone": (
+        "timestamp-crash",
+        "protocols/timestamp.py",
+        "        frozen = me.reg[_null_number(me) + column] == FROZEN\n",
+        "        frozen = False\n",
+    ),
+    "vector waits for all but one": (
+        "vector",
+        "frontier/tournament.py",
+        "        least = min(tree[start + 2 * at], tree[start + 2 * at + 1])\n",
+        "        least = max(tree[start + 2 * at], tree[start + 2 * at + 1])\n",
+    ),
+    "explicit does not ask again": (
+        "explicit",
+        "protocols/explicit.py",
+        "                send_numbers(out, ASK, member, column + 1, 0, 0)\n",
+        "                pass\n",
+    ),
+    "transitive names what it has not taken up": (
+        "transitive",
+        "protocols/transitive.py",
+        "        attach_number(me, column, number, other, me.own[other])\n",
+        "        attach_number(me, column, number, other, me.received[other] + 1)\n",
+    ),
 }
 
 
@@ -232,6 +292,7 @@ def test_a_broken_kernel_is_noticed(name, tmp_path):
     [
         *("coordp", "fulldist", "train", "s_coordp", "s_train", "gsgc", "gsgc-local"),
         *("cubefulldist", "coord", "fulldist-lossy", "s_coord"),
+        *("timestamp", "timestamp-crash", "vector", "explicit", "transitive"),
     ],
 )
 def test_the_unbroken_kernels_are_not_complained_about(protocol, tmp_path):

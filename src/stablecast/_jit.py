@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parent
 UNUSED_SECONDS = 30 * 24 * 3600
-KERNEL_PACKAGES = ("frontier", "overlays", "protocols", "multicast", "membership", "simulate")
+KERNEL_PACKAGES = ("frontier", "overlays", "protocols", "multicast", "simulate")
 
 
 def sources_digest() -> str:

@@ -78,7 +78,7 @@ def _is_put_off(library: Any) -> bool:
 
 
 def _callees(library: Any) -> list[Any]:
-    """Return all libraries that a library needs, each once, callers first: what no one calls is not linked."""
+    """Return all libraries that a library needs, each once, callers first: what nothing calls is dropped."""
     seen: set[int] = set()
     found: list[Any] = []
 

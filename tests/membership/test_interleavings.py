@@ -4,64 +4,41 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from interleavings import Case, Violation, explore
 
 from stablecast.membership import connection
+from stablecast.membership.cases import CASES, FIGURE_4
+from stablecast.membership.interleavings import Case, Violation, explore
 
-ONE_TO_THREE = (1, 2, 3)
-
-FIGURE_4 = Case(
-    timestamps=((27,), (22, 33), (30,)),  # of nodes 1, 2 and 3
-    receivers=2,  # nodes 2 and 3
-    only=((0, 0), (0, 1), (1, 1), (2, 0)),
-    connected=((0, 0), (1, 1), (2, 0)),
-    closing=(),
-)
-
-CASES = {
-    "one pair, three connections": (Case((ONE_TO_THREE,), 1, connections=3), 6623),
-    "one pair, with all that is left over from earlier connections": (
-        Case((ONE_TO_THREE,), 1, connections=2, tidy=False),
-        18838,
-    ),
-    "two senders": (Case(((1, 2), (1, 2)), 1), 40978),
-    "two senders, one comes back, with all that is left over": (
-        Case(((1, 2), (2,)), 1, connections=2, closing=((0, 0),), connected=((0, 0), (1, 0)), tidy=False),
-        10723,
-    ),
-    "two senders, one comes back": (
-        Case((ONE_TO_THREE, (1, 3)), 1, connections=2, closing=((0, 0),), connected=((0, 0), (1, 0))),
-        16456,
-    ),
-    "two receivers": (Case(((1, 2),), 2), 13772),
-    "two receivers, one comes back": (
-        Case((ONE_TO_THREE,), 2, connections=2, closing=((0, 0),), connected=((0, 0), (0, 1))),
-        18907,
-    ),
-    "two of each, a pair connects, another closes": (
-        Case(((1, 2), (1,)), 2, closing=((0, 0),), connected=((0, 0), (0, 1), (1, 0))),
-        14946,
-    ),
-    "two of each, a pair connects and closes": (
-        Case(((1, 2), (2,)), 2, closing=((1, 1),), connected=((0, 0), (0, 1), (1, 0))),
-        16313,
-    ),
-    "figure 4, node 3 connects to node 1 at any time": (FIGURE_4, 3903),
+STATES = {
+    "one pair, three connections": 6623,
+    "one pair, with all that is left over from earlier connections": 18838,
+    "two senders": 40978,
+    "two senders, one comes back, with all that is left over": 10723,
+    "two senders, one comes back": 16456,
+    "two receivers": 13772,
+    "two receivers, one comes back": 18907,
+    "two of each, a pair connects, another closes": 14946,
+    "two of each, a pair connects and closes": 16313,
+    "figure 4, node 3 connects to node 1 at any time": 3903,
 }
 """What is explored, and in how many states."""
 
 
-@pytest.mark.parametrize("name", CASES)
+def test_every_case_is_explored():
+    assert list(CASES) == list(STATES)
+
+
+@pytest.mark.parametrize("name", STATES)
 def test_in_every_reachable_state_the_promise_and_the_rules_hold_and_all_becomes_stable(name):
-    case, states = CASES[name]
-    explored = explore(case)
-    assert explored.states == states
+    explored = explore(CASES[name])
+    assert explored.states == STATES[name]
+    assert explored.refused == 0
     assert explored.quiet > 0
     assert explored.joined > 0
     assert explored.stable > 0
 
 
-LEFT_OVER = CASES["one pair, with all that is left over from earlier connections"][0]
+LEFT_OVER = CASES["one pair, with all that is left over from earlier connections"]
 LATE_SENDER = Case(((1, 2), (1, 2)), 1, connected=((0, 0),), closing=())
 LATE_RECEIVER = Case(((1, 2),), 2, connected=((0, 0),), closing=((0, 0),))
 
@@ -240,3 +217,16 @@ def test_without_the_rules_some_order_of_events_breaks_the_promise(case):
 def test_without_the_rules_a_single_sender_is_safe_while_nobody_comes_back():
     """The danger comes from one number that stands for several senders."""
     assert explore(replace(LATE_RECEIVER, rules=False), promise_only=True).stable > 0
+
+
+def test_a_search_that_goes_on_counts_what_is_refused():
+    without = explore(replace(LATE_SENDER, rules=False), promise_only=True, go_on=True)
+    assert without.states == 2426
+    assert without.refused == 300
+    assert explore(LATE_SENDER, go_on=True).refused == 0
+
+
+def test_a_search_that_goes_on_counts_steps_that_take_a_number_back(broken):
+    forgets = replace(LATE_SENDER, machines=broken("link._replace(heard=value)", "link._replace(heard=0)"))
+    only_states = explore(forgets, promise_only=True, go_on=True)
+    assert explore(forgets, go_on=True).refused > only_states.refused

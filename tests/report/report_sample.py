@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stablecast.pipeline.experiments.diagram import Arrow, Diagram, Mark, Span
 from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
 from stablecast.pipeline.experiments.paper import Claim, Evaluation, Judgement, Paper, Verdict
 from stablecast.pipeline.experiments.table import Table
@@ -49,6 +50,30 @@ def bars() -> Figure:
     return Figure(key="queues", title="Queues", caption="Means of ten runs.", panels=(panel,))
 
 
+def exchange() -> Diagram:
+    """Four processes: data to two, one acknowledgement lost and one pale, marks and spans that overlap."""
+    return Diagram(
+        key="exchange",
+        title="One exchange",
+        caption="Data go to both receivers; an acknowledgement is lost.",
+        time_label="time [units]",
+        processes=("s1", "s2", "r1", "r<2>"),
+        messages=(
+            Arrow(source=0, dest=2, sent=1, received=3, kind="data", label="m & n", hover="the first"),
+            Arrow(source=0, dest=3, sent=1, received=4, kind="data", label="m & n"),
+            Arrow(source=1, dest=3, sent=2, received=4, kind="NULL"),
+            Arrow(source=2, dest=0, sent=4, received=8, kind="acknowledgement", label="ack 1"),
+            Arrow(source=3, dest=0, sent=5, received=None, kind="acknowledgement", label="ack 2"),
+            Arrow(source=3, dest=1, sent=5, received=7, kind="acknowledgement", pale=True),
+        ),
+        events=(Mark(process=0, time=8, text="stable"), Mark(process=2, time=3, text="clock 3")),
+        spans=(
+            Span(process=0, start=1, end=8, text="7 units until stable"),
+            Span(process=0, start=1, end=3, text="2 units"),
+        ),
+    )
+
+
 def tables() -> list[Table]:
     """A short table and one that is long enough to be folded."""
     return [
@@ -70,7 +95,7 @@ def verdict(name: str, *, holds: bool = True, kind: str = "exact", why: str = "I
 
 
 def evaluation(name: str = "hierarchical", *, full: bool = False, missed: bool = True) -> Evaluation:
-    """A paper with two figures, two tables and three claims, one of them missed unless told otherwise."""
+    """A paper with three figures, two tables and three claims, one of them missed unless told otherwise."""
     verdicts = [verdict("H1"), verdict("H7", kind="trend"), verdict("H9", holds=not missed, kind="factor")]
     paper = Paper(
         name=name,
@@ -79,7 +104,7 @@ def evaluation(name: str = "hierarchical", *, full: bool = False, missed: bool =
         points=lambda full: [],
         tables=lambda runs: tables(),
         claims=tuple(one.claim for one in verdicts),
-        figures=lambda runs: [two_panels(), bars()],
+        figures=lambda runs: [two_panels(), bars(), exchange()],
     )
     return Evaluation(
         paper=paper,
@@ -87,5 +112,5 @@ def evaluation(name: str = "hierarchical", *, full: bool = False, missed: bool =
         runs=Runs([]),
         tables=tables(),
         verdicts=verdicts,
-        figures=[two_panels(), bars()],
+        figures=[two_panels(), bars(), exchange()],
     )

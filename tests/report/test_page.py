@@ -89,7 +89,13 @@ def test_values_cannot_break_the_page(text):
     assert "4.3 &lt;local&gt;" in text
     assert "2 &lt; 3" in text
     # Its own script, the early one and plotly, and one block of data for each figure.
-    assert text.count("</script") == 3 + 4
+    assert text.count("</script") == 3 + 6
+
+
+def test_a_diagram_has_no_buttons_for_the_scale_of_its_axes(reader):
+    classes = [a["class"] for tag, a in reader.tags if tag == "figure"]
+    assert classes == ["figure", "figure", "figure diagram"] * 2
+    assert len(reader.all("button", "data-axis")) == 2 * 2 * 2
 
 
 def test_json_inside_a_script_is_the_same_value_without_a_tag():

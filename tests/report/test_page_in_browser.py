@@ -8,15 +8,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from report_sample import bars, evaluation, two_panels
+from report_sample import bars, evaluation, exchange, two_panels
 
+from stablecast.report.diagram_interactive import plot_diagram
 from stablecast.report.page import write_figures, write_page
 
 OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
 )
-FIGURE9, QUEUES = "#hierarchical-figure9", "#hierarchical-queues"
+FIGURE9, QUEUES, EXCHANGE = "#hierarchical-figure9", "#hierarchical-queues", "#hierarchical-exchange"
 PLOTS = "[...document.querySelectorAll('.figure')]"
 
 
@@ -104,7 +105,7 @@ def test_every_figure_is_drawn_with_all_its_series(page):
     traces = ".main-svg :is(.scatterlayer, .barlayer) .trace"
     counts = f"{PLOTS}.map(f => f.querySelectorAll('{traces}').length)"
     series = [sum(len(panel.series) for panel in figure.panels) for figure in (two_panels(), bars())]
-    assert page.evaluate(counts) == series
+    assert page.evaluate(counts) == [*series, len(plot_diagram(exchange())["data"])]
 
 
 def test_plotly_knows_every_attribute_in_use(page):
@@ -136,6 +137,50 @@ def test_pointing_at_a_point_shows_its_label(page):
     label.first.wait_for()
     assert "round-trip time" in label.first.text_content()
     assert "ms" in label.first.text_content()
+
+
+def test_pointing_along_a_message_shows_where_it_goes_and_when(page):
+    plot = page.locator(f"{EXCHANGE} .plot")
+    plot.scroll_into_view_if_needed()
+    # A quarter of the way of the first message, which goes from time 1 to 3 and two processes down.
+    x, y = page.evaluate(f"""(() => {{
+        const layout = document.querySelector('{EXCHANGE} .plot')._fullLayout;
+        const [top, , bottom] = layout.yaxis.tickvals;
+        const [x, y] = [layout.xaxis.l2p(1.5), layout.yaxis.l2p((3 * top + bottom) / 4)];
+        return [x + layout._size.l, y + layout._size.t];
+    }})()""")
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y, steps=3)
+    label = page.locator(f"{EXCHANGE} .hoverlayer .hovertext")
+    label.first.wait_for()
+    assert "data m & n" in label.first.text_content()
+    assert "s1 → r1" in label.first.text_content()
+    assert "received: 3 units, 2 later" in label.first.text_content()
+
+
+def test_a_click_on_the_legend_hides_all_messages_of_a_kind_with_their_labels(page):
+    texts = f"[...document.querySelectorAll('{EXCHANGE} .textpoint')].map(t => t.textContent)"
+    before = page.evaluate(texts)
+    page.locator(f"{EXCHANGE} .legendtoggle").nth(2).click()
+    page.wait_for_function(f"() => {texts}.length < {len(before)}")
+    assert set(before) - set(page.evaluate(texts)) == {"ack 1", "ack 2"}
+
+
+def test_only_the_time_of_a_diagram_can_be_zoomed_and_reset_goes_back(page):
+    axes = f"document.querySelector('{EXCHANGE} .plot')._fullLayout"
+    ranges = f"[{axes}.xaxis.range, {axes}.yaxis.range]"
+    before = page.evaluate(ranges)
+    page.locator(f"{EXCHANGE} [data-title='Zoom in']").click()
+    page.wait_for_function(f"() => {axes}.xaxis.range[0] > {before[0][0]}")
+    assert page.evaluate(ranges)[1] == before[1]
+    page.locator(f"{EXCHANGE} [data-reset]").click()
+    assert page.evaluate(ranges) == before
+
+
+def test_texts_of_a_diagram_have_a_rim_in_the_colour_of_the_card(page):
+    text = f"{EXCHANGE} .textpoint text"
+    rim = page.evaluate(f"getComputedStyle(document.querySelector('{text}')).stroke")
+    assert rim == background(page, EXCHANGE)
 
 
 def test_a_click_on_the_legend_hides_a_series_in_all_panels(page):
@@ -205,7 +250,7 @@ def test_printing_is_light_unfolded_and_fits_the_sheet(page):
         }; }, { once: true })""")
     assert page.pdf(format="A4").startswith(b"%PDF")
     printed = page.evaluate("window.printed")
-    assert printed == {"theme": "light", "folded": 0, "widths": [640] * 2}
+    assert printed == {"theme": "light", "folded": 0, "widths": [640] * 3}
     page.wait_for_selector("html[data-theme=dark]", state="attached")
     page.locator("#theme").click()
 
@@ -213,6 +258,9 @@ def test_printing_is_light_unfolded_and_fits_the_sheet(page):
 def test_a_telephone_needs_no_sideways_scrolling(open_page):
     narrow = open_page(width=380)
     assert narrow.evaluate("document.documentElement.scrollWidth") <= 380
+    # Only a diagram is wider, within its frame.
+    wide = f"document.querySelector('{EXCHANGE} .plot').scrollWidth"
+    assert narrow.evaluate(wide) == 640
 
 
 def test_without_scripts_the_files_are_shown(browser, site):

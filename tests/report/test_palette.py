@@ -1,11 +1,12 @@
 import itertools
 import string
+from dataclasses import replace
 
 import pytest
 from contrast import contrast
-from report_sample import bars, two_panels
+from report_sample import bars, exchange, two_panels
 
-from stablecast.report.palette import COLOURS, KNOWN, MARKERS, assign, looks
+from stablecast.report.palette import COLOURS, KNOWN, MARKERS, MESSAGES, assign, kind_looks, looks
 
 DARK, WHITE = "#1a2026", "#ffffff"
 
@@ -50,3 +51,15 @@ def test_a_companion_takes_the_colour_of_its_line_and_is_paler():
 
 def test_bars_of_different_colours_have_different_hatches():
     assert len({look.hatch for look in looks(bars()).values()}) == 2
+
+
+def test_kinds_of_messages_look_the_same_in_every_diagram_and_others_get_another_colour():
+    first, *rest = reversed(exchange().messages)
+    given = kind_looks(replace(exchange(), messages=(replace(first, kind="repair"), *rest)))
+    assert list(given) == ["data", "NULL", "acknowledgement", "repair"]
+    assert all(given[kind] == MESSAGES[kind] for kind in ("data", "NULL", "acknowledgement"))
+    assert len({look.colour for look in given.values()}) == 4
+
+
+def test_known_kinds_of_messages_differ_in_print_without_colour():
+    assert len({look.dash for look in MESSAGES.values()}) == len(MESSAGES)

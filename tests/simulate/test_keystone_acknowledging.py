@@ -1,4 +1,4 @@
-"""The keystone for protocols that acknowledge data: stamps, groups that differ, losses, crashes, both drivers."""
+"""The keystone for protocols that acknowledge data: stamps, groups that differ, losses and crashes."""
 
 from __future__ import annotations
 

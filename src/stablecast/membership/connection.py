@@ -197,9 +197,13 @@ class ReceiverSide:
         least = self.acknowledgement
         return tuple(sender for sender, heard in self.timestamp_vector.items() if heard == least)
 
+    def link(self, sender: int) -> SenderLink:
+        """Return what is known of a sender."""
+        return next((link for link in self.links if link.sender == sender), SenderLink(sender))
+
     def connect(self, sender: int) -> tuple[ReceiverSide, tuple[Event, ...]]:
         """Open an acknowledgement channel to a sender (first step of a connection)."""
-        link = self._link(sender)
+        link = self.link(sender)
         if link.is_open:
             raise InvalidInput(f"sender {sender} is connected already; disconnect it first")
         link = SenderLink(sender, link.connection + 1, is_open=True)
@@ -221,7 +225,7 @@ class ReceiverSide:
 
     def disconnect(self, sender: int) -> tuple[ReceiverSide, tuple[Event, ...]]:
         """Close both channels of a connection."""
-        link = self._link(sender)
+        link = self.link(sender)
         if not link.is_open:
             raise InvalidInput(f"sender {sender} is not connected, so there is nothing to close")
         side, events = self._forget(link)
@@ -229,7 +233,7 @@ class ReceiverSide:
 
     def receive(self, message: Data | Close) -> tuple[ReceiverSide, tuple[Event, ...]]:
         """Take in what a sender sent."""
-        link = self._link(message.peer)
+        link = self.link(message.peer)
         if not link.is_open or message.connection != link.connection:
             return self, ()
         if isinstance(message, Close):
@@ -249,9 +253,6 @@ class ReceiverSide:
         """Take a connection for closed; its number stays known."""
         removed = (Removed(link.sender),) if link.heard is not None else ()
         return self._with(link._replace(is_open=False, heard=None)), removed
-
-    def _link(self, sender: int) -> SenderLink:
-        return next((link for link in self.links if link.sender == sender), SenderLink(sender))
 
     def _with(self, link: SenderLink) -> ReceiverSide:
         others = [other for other in self.links if other.sender != link.sender]
@@ -291,9 +292,13 @@ class SenderSide:
         """
         return 1 + max([self.last, *(link.acknowledged or 0 for link in self.links)])
 
+    def link(self, receiver: int) -> ReceiverLink:
+        """Return what is known of a receiver."""
+        return next((link for link in self.links if link.receiver == receiver), ReceiverLink(receiver))
+
     def connect(self, receiver: int) -> tuple[SenderSide, tuple[Event, ...]]:
         """Open the message channel of a connection that a receiver has opened (third step)."""
-        link = self._link(receiver)
+        link = self.link(receiver)
         if not link.is_open or link.carries:
             raise InvalidInput(f"receiver {receiver} has no open connection that waits for a message channel")
         link = link._replace(carries=True, is_member=not self.rules)
@@ -320,7 +325,7 @@ class SenderSide:
 
     def disconnect(self, receiver: int) -> tuple[SenderSide, tuple[Event, ...]]:
         """Close both channels of a connection."""
-        link = self._link(receiver)
+        link = self.link(receiver)
         if not link.is_open:
             raise InvalidInput(f"receiver {receiver} is not connected, so there is nothing to close")
         side, events = self._forget(ReceiverLink(receiver, link.connection))
@@ -330,7 +335,7 @@ class SenderSide:
         self, message: OpenAcknowledgements | Acknowledgement | Close
     ) -> tuple[SenderSide, tuple[Event, ...]]:
         """Take in what a receiver sent."""
-        link = self._link(message.peer)
+        link = self.link(message.peer)
         if isinstance(message, OpenAcknowledgements):
             if message.connection <= link.connection:
                 return self, ()
@@ -345,7 +350,7 @@ class SenderSide:
 
     def _forget(self, link: ReceiverLink) -> tuple[SenderSide, tuple[Event, ...]]:
         """Replace what is known of a receiver by a link that is closed or new."""
-        removed = (Removed(link.receiver),) if self._link(link.receiver).is_member else ()
+        removed = (Removed(link.receiver),) if self.link(link.receiver).is_member else ()
         side, events = self._settled(link)
         return side, (*removed, *events)
 
@@ -357,9 +362,6 @@ class SenderSide:
             return side, ()
         buffered = tuple(timestamp for timestamp in side.buffered if timestamp > up_to)
         return replace(side, stable_up_to=up_to, buffered=buffered), (Stable(up_to),)
-
-    def _link(self, receiver: int) -> ReceiverLink:
-        return next((link for link in self.links if link.receiver == receiver), ReceiverLink(receiver))
 
     def _with(self, link: ReceiverLink) -> SenderSide:
         others = [other for other in self.links if other.receiver != link.receiver]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from stablecast._jit import kernel
-from stablecast.overlays import Tree
 from stablecast.protocols.contract.kernels import Member
 from stablecast.protocols.contract.protocol import Parameter, Place, Sizes
 
@@ -37,7 +36,7 @@ def leaders_of(sizes: Sizes) -> tuple[int, ...]:
     return sizes.leaders or tuple(c * sizes.group // sizes.tracked for c in range(sizes.tracked))
 
 
-def place_receivers(tree: Tree, sizes: Sizes, *, with_lists: bool) -> Place:
+def place_receivers(sizes: Sizes, *, with_lists: bool) -> Place:
     """Give every member its place; the lists take members times senders of room."""
     leaders = leaders_of(sizes)
     column_of = {leader: column for column, leader in enumerate(leaders)}

@@ -135,6 +135,8 @@ def handle_timer(me: Member, now: int, out: Outbox) -> None:
     if now >= me.reg[ACK_AT]:
         me.reg[ACK_AT] = now + me.params[EVERY]
         _acknowledge(me, now, out)
+        if least_of(me.reg, _acked(me)) == NEVER:
+            _declare(me, out)  # nobody is left to wait for
     column = own_column(me)
     if column >= 0 and now >= me.reg[SENT_AT] + me.params[SEND]:
         send_numbers(out, NULL, GROUP, column + 1, _tick(me, now), me.received[column])
@@ -262,7 +264,7 @@ def _count_out(me: Member, member: int, column: int, out: Outbox) -> None:
 
 def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
     """Tell each member its column; with lists where groups differ or senders are written to one by one."""
-    return place_receivers(tree, sizes, with_lists=sizes.params[TO] != TO_ALL)
+    return place_receivers(sizes, with_lists=sizes.params[TO] != TO_ALL)
 
 
 def resolve(values: tuple[int, ...]) -> tuple[int, ...]:

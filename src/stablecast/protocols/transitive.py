@@ -162,6 +162,7 @@ def handle_timer(me: Member, now: int, out: Outbox) -> None:
         send_array(out, ACK, GROUP, 1, me.own[: me.received.size])
         weigh(out, direct * me.params[ENTRY_BYTES])
     set_timer(out, now + me.params[EVERY])
+    declare_known(me, _known(me), me.params[WHAT], out)  # nobody may be left to wait for
 
 
 @kernel
@@ -184,7 +185,7 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
 
 def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
     """Tell each member its column."""
-    return place_receivers(tree, sizes, with_lists=False)
+    return place_receivers(sizes, with_lists=False)
 
 
 PROTOCOL = Protocol(

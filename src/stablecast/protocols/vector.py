@@ -106,7 +106,7 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
 
 def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
     """Tell each member its column; with lists where groups differ or senders are written to one by one."""
-    return place_receivers(tree, sizes, with_lists=sizes.params[TO] != TO_ALL)
+    return place_receivers(sizes, with_lists=sizes.params[TO] != TO_ALL)
 
 
 PROTOCOL = Protocol(

@@ -13,6 +13,13 @@ from stablecast.report.palette import MOST_BAR_TICKS, Look, is_marked, looks
 if TYPE_CHECKING:
     from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
 
+LEGEND = {
+    "orientation": "h",
+    "itemclick": "toggle",
+    "itemdoubleclick": "toggleothers",
+    "groupclick": "togglegroup",
+}
+
 
 def plot(figure: Figure) -> dict[str, Any]:
     """Return a figure's ``data`` and ``layout`` for ``Plotly.newPlot``.
@@ -117,12 +124,7 @@ def _layout(figure: Figure) -> dict[str, Any]:
     layout: dict[str, Any] = {
         "hovermode": "closest",
         "dragmode": "zoom",
-        "legend": {
-            "orientation": "h",
-            "itemclick": "toggle",
-            "itemdoubleclick": "toggleothers",
-            "groupclick": "togglegroup",
-        },
+        "legend": LEGEND,
         "annotations": [_panel_title(number, p) for number, p in enumerate(figure.panels, start=1)],
     }
     if any(one.style == "bars" for panel in figure.panels for one in panel.series):

@@ -79,7 +79,27 @@
     return lines.join("<br>");
   }
 
+  const LEGEND_PLACE = {
+    "legend.xref": "paper",
+    "legend.x": 0,
+    "legend.xanchor": "left",
+    "legend.yref": "container",
+    "legend.y": 0,
+    "legend.yanchor": "bottom",
+    "legend.maxheight": 2000,
+  };
+
   function arranged(figure, width) {
+    return figure.spec.diagram ? arrangedDiagram(figure, width) : arrangedPanels(figure, width);
+  }
+
+  function arrangedDiagram(figure, width) {
+    const size = figure.spec.diagram;
+    const margin = { l: size.left, r: size.right, t: 26, b: 58 };
+    return { width, height: size.height + margin.t + margin.b + figure.legend, margin, ...LEGEND_PLACE };
+  }
+
+  function arrangedPanels(figure, width) {
     const xs = axesOf(figure, "x");
     const ys = axesOf(figure, "y");
     const columns = columnsFor(xs.length, width);
@@ -97,13 +117,7 @@
       width,
       height: inner + margin.t + margin.b + figure.legend,
       margin,
-      "legend.xref": "paper",
-      "legend.x": 0,
-      "legend.xanchor": "left",
-      "legend.yref": "container",
-      "legend.y": 0,
-      "legend.yanchor": "bottom",
-      "legend.maxheight": 2000,
+      ...LEGEND_PLACE,
     };
     xs.forEach((name, k) => {
       const column = k % columns;
@@ -121,7 +135,9 @@
     return update;
   }
 
-  function scaled(name, type) {
+  function scaled(figure, name, type) {
+    // A diagram's axes are as long as it says.
+    if (figure.spec.diagram) return { [name + ".range"]: [...figure.spec.layout[name].range] };
     return { [name + ".type"]: type, [name + ".autorange"]: true, [name + ".nticks"]: TICKS[name[0]][type] };
   }
 
@@ -139,7 +155,8 @@
   /* Drawing. */
 
   function widthOf(figure) {
-    return printing ? PRINT_WIDTH : Math.floor(figure.plot.clientWidth);
+    const narrowest = figure.spec.diagram ? figure.spec.diagram.narrowest : 0;
+    return printing ? PRINT_WIDTH : Math.max(narrowest, Math.floor(figure.plot.clientWidth));
   }
 
   function draw(figure) {
@@ -149,7 +166,7 @@
     const layout = structuredClone(figure.spec.layout);
     assign(layout, { ...themed(figure), ...arranged(figure, figure.width) });
     for (const letter of ["x", "y"]) {
-      for (const name of axesOf(figure, letter)) assign(layout, scaled(name, layout[name].type));
+      for (const name of axesOf(figure, letter)) assign(layout, scaled(figure, name, layout[name].type));
     }
     const text = layout.font.color;
     for (const k of barsWithErrors(figure)) figure.spec.data[k].error_y.color = text;
@@ -212,7 +229,7 @@
   function setScale(figure, axes, type) {
     const update = {};
     for (const name of axes) {
-      Object.assign(update, scaled(name, type));
+      Object.assign(update, scaled(figure, name, type));
     }
     Plotly.relayout(figure.plot, update);
   }
@@ -222,10 +239,11 @@
     for (const letter of ["x", "y"]) {
       const axes = axesOf(figure, letter);
       for (const name of axes) {
-        Object.assign(update, scaled(name, figure.spec.layout[name].type));
+        Object.assign(update, scaled(figure, name, figure.spec.layout[name].type));
       }
       const log = axes.some((name) => figure.spec.layout[name].type === "log");
-      figure.element.querySelector(`[data-axis="${letter}"]`).setAttribute("aria-pressed", String(log));
+      const button = figure.element.querySelector(`[data-axis="${letter}"]`);
+      if (button) button.setAttribute("aria-pressed", String(log));
     }
     Plotly.update(figure.plot, { visible: true }, update);
   }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from stablecast.pipeline.experiments.diagram import Diagram
 from stablecast.report.files import write_whole
 from stablecast.report.view import PaperView, figure_files, view
 
@@ -56,16 +57,16 @@ def write_page(
 
 def write_figures(evaluations: Sequence[Evaluation], folder: Path) -> list[Path]:
     """Draw every figure as SVG and PNG at the paths that the page links to, and return them."""
-    from stablecast.report.static import (
-        draw,  # matplotlib takes a while to load, and the page needs none of it
-    )
+    # matplotlib takes a while to load, and the page needs none of it
+    from stablecast.report.diagram_static import draw_diagram
+    from stablecast.report.static import draw
 
-    return [
-        path
-        for evaluation in evaluations
-        for figure in evaluation.figures
-        for path in draw(figure, (folder / figure_files(evaluation.paper.name, figure)).parent)
-    ]
+    paths: list[Path] = []
+    for evaluation in evaluations:
+        for figure in evaluation.figures:
+            place = (folder / figure_files(evaluation.paper.name, figure)).parent
+            paths += draw_diagram(figure, place) if isinstance(figure, Diagram) else draw(figure, place)
+    return paths
 
 
 def script_json(value: Any) -> Markup:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from stablecast.pipeline.experiments.diagram import Diagram
     from stablecast.pipeline.experiments.figure import Figure, Series
 
 Marker = Literal[
@@ -74,6 +75,14 @@ KNOWN = {
     "transitive": Look(GREEN, "star"),
 }
 
+# Messages of a space-time diagram are arrows, which show no marker.
+MESSAGES = {
+    "data": Look(BLUE, "circle"),
+    "NULL": Look(GREEN, "circle", "dashdot"),
+    "acknowledgement": Look(VERMILLION, "circle", "dash"),
+    "lost": Look(GREY, "circle", "dot"),
+}
+
 
 def looks(figure: Figure) -> dict[str, Look]:
     """Return the look of every series of a figure, by name.
@@ -86,15 +95,21 @@ def looks(figure: Figure) -> dict[str, Look]:
     return {one.name: given[one.name] if one.like is None else _paler(given[one.like]) for one in series}
 
 
+def kind_looks(diagram: Diagram) -> dict[str, Look]:
+    """Return the look of every kind of message in a diagram, in the order of the legend: known ones first."""
+    known = [kind for kind in MESSAGES if kind in diagram.kinds]
+    return assign([*known, *diagram.kinds], MESSAGES)
+
+
 def is_marked(series: Series) -> bool:
     """Whether a series shows a marker at each point."""
     return series.style == "points" or (series.style == "line" and len(series.x) <= MOST_MARKERS)
 
 
-def assign(names: Iterable[str]) -> dict[str, Look]:
+def assign(names: Iterable[str], known: Mapping[str, Look] = KNOWN) -> dict[str, Look]:
     """Return a look for each name; no two are equal until all combinations are used up."""
     wanted = list(dict.fromkeys(names))
-    given = {name: KNOWN[name] for name in wanted if name in KNOWN}
+    given = {name: known[name] for name in wanted if name in known}
     for name in wanted:
         if name not in given:
             given[name] = _free_look(name, list(given.values()))

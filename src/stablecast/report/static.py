@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib
 import matplotlib.style
@@ -37,7 +37,7 @@ MARKERS: dict[Marker, str] = {
     "hexagon": "h",
     "pentagon": "p",
 }
-DASHES: dict[Dash, str] = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+DASHES: dict[Dash, Literal["-", "--", ":", "-."]] = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 SETTINGS = {
     # Text as outlines: a viewer without our font would set other widths, and labels would run into each
     # other. The page has title, caption and numbers as text.
@@ -63,12 +63,17 @@ SETTINGS = {
 
 def draw(figure: Figure, folder: Path) -> list[Path]:
     """Draw a figure as ``<key>.svg`` and ``<key>.png`` in a folder, and return both paths."""
+    return save(lambda: _canvas(figure), folder, figure.key)
+
+
+def save(make: Callable[[], Canvas], folder: Path, key: str) -> list[Path]:
+    """Write what is made under our settings as ``<key>.svg`` and ``<key>.png``, and return both paths."""
     # The settings are global to matplotlib, so they hold for this call only, whatever the user's own are.
     with matplotlib.style.context(["default", SETTINGS]):
-        canvas = _canvas(figure)
+        canvas = make()
         return [
-            write_whole(folder / f"{figure.key}.svg", _bytes(canvas, "svg", {"Date": None, "Creator": None})),
-            write_whole(folder / f"{figure.key}.png", _bytes(canvas, "png", {"Software": None})),
+            write_whole(folder / f"{key}.svg", _bytes(canvas, "svg", {"Date": None, "Creator": None})),
+            write_whole(folder / f"{key}.png", _bytes(canvas, "png", {"Software": None})),
         ]
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stablecast.pipeline.experiments.diagram import Diagram
+from stablecast.report.diagram_interactive import plot_diagram
 from stablecast.report.interactive import plot
 from stablecast.report.numbers import is_number, show
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.figure import Figure
-    from stablecast.pipeline.experiments.paper import Evaluation, Verdict
+    from stablecast.pipeline.experiments.paper import Drawing, Evaluation, Verdict
     from stablecast.pipeline.experiments.table import Table
 
 LONGEST_OPEN_TABLE = 15
@@ -32,10 +33,15 @@ class FigureView:
     """A figure with its files, relative to the page, and what plotly draws."""
 
     anchor: str
-    figure: Figure
+    figure: Drawing
     files: str
     """The path of its SVG and PNG without the ending."""
     plot: dict[str, Any]
+
+    @property
+    def has_scales(self) -> bool:
+        """Whether its axes can be linear or log; a diagram's time is linear."""
+        return not isinstance(self.figure, Diagram)
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class PaperView:
         return sum(one.verdict.failed for one in self.claims)
 
 
-def figure_files(paper: str, figure: Figure) -> str:
+def figure_files(paper: str, figure: Drawing) -> str:
     """Return the path of a figure's files under the report's folder, without the ending."""
     return f"{paper}/figures/{figure.key}"
 
@@ -85,11 +91,15 @@ def view(evaluation: Evaluation) -> PaperView:
         evaluation=evaluation,
         claims=[ClaimView(anchors.give(one.claim.id), one) for one in evaluation.verdicts],
         figures=[
-            FigureView(anchors.give(one.key), one, figure_files(name, one), plot(one))
+            FigureView(anchors.give(one.key), one, figure_files(name, one), _plot(one))
             for one in evaluation.figures
         ],
         tables=[_table_view(anchors.give(one.key, "table"), one) for one in evaluation.tables],
     )
+
+
+def _plot(figure: Drawing) -> dict[str, Any]:
+    return plot_diagram(figure) if isinstance(figure, Diagram) else plot(figure)
 
 
 def _table_view(anchor: str, table: Table) -> TableView:

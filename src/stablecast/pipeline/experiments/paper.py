@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from stablecast.pipeline.experiments.diagram import Diagram
 from stablecast.pipeline.experiments.figure import Figure
 from stablecast.pipeline.experiments.table import Table
 from stablecast.pipeline.point import Point
 from stablecast.pipeline.runs import MissingRun, Runs
 
 Kind = Literal["exact", "factor", "trend"]
-Made = TypeVar("Made", Table, Figure)
+Drawing = Figure | Diagram
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,7 @@ class Paper:
     """The runs of its evaluation; True for the paper's own numbers, False for a few."""
     tables: tuple[Callable[[Runs], Table], ...]
     claims: tuple[Claim, ...]
-    figures: tuple[Callable[[Runs], Figure], ...]
+    figures: tuple[Callable[[Runs], Drawing], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +78,7 @@ class Evaluation:
     runs: Runs
     tables: Sequence[Table]
     verdicts: Sequence[Verdict]
-    figures: Sequence[Figure]
+    figures: Sequence[Drawing]
 
     @property
     def command(self) -> str:

@@ -1,4 +1,4 @@
-"""Every state that a few senders and receivers can get into, whatever the order of events.
+"""A few senders and receivers with all that is under way between them, and everything that may happen next.
 
 Data is first in, first out on each connection.  Acknowledgements and notices of opening and closing, once
 sent, can arrive at any time from then on, in any order, again and again, or never: this covers loss, delay
@@ -10,30 +10,51 @@ what belongs to a connection that its target knows to be over, and what it has h
 is seen in the cases without.
 """
 
-from collections import deque
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import count, product
+from itertools import product
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+from stablecast.errors import StablecastError
 from stablecast.membership import connection
+from stablecast.membership.connection import (
+    Acknowledgement,
+    Close,
+    OpenAcknowledgements,
+    ReceiverSide,
+    SenderSide,
+)
 
 TO_SENDER, TO_RECEIVER = "to sender", "to receiver"
 
+Pair: TypeAlias = tuple[int, int]
+"""Sender and receiver."""
+Wire: TypeAlias = tuple[int, int, int]
+"""Sender, receiver and number of a connection."""
+Notice: TypeAlias = tuple[str, int, OpenAcknowledgements | Acknowledgement | Close]
+"""Who a notice or an acknowledgement is for, by role and number, and what it says."""
+Named: TypeAlias = tuple[str, "World"]
+"""What happens, and the world after it."""
+
 
 class World(NamedTuple):
-    senders: tuple
-    receivers: tuple
-    told: frozenset = frozenset()
-    """Who a notice or an acknowledgement is for, and the notice."""
-    wires: tuple = ()
-    """For each connection with data under way: sender, receiver and number; the timestamps."""
-    owed: frozenset = frozenset()
+    """One state of everyone and of the network."""
+
+    senders: tuple[SenderSide, ...]
+    receivers: tuple[ReceiverSide, ...]
+    told: frozenset[Notice] = frozenset()
+    """What can arrive, and arrive again."""
+    wires: tuple[tuple[Wire, tuple[int, ...]], ...] = ()
+    """For each connection with data under way: the connection; the timestamps."""
+    owed: frozenset[tuple[int, int, int]] = frozenset()
     """Sender, receiver, timestamp."""
 
 
-class Violation(AssertionError):
+class Violation(StablecastError):
     """A check failed; tells the shortest way to it."""
 
 
@@ -41,30 +62,34 @@ class Violation(AssertionError):
 class Case:
     """How many sides there are, and how much they do."""
 
-    timestamps: tuple
+    timestamps: tuple[tuple[int, ...], ...]
     """For each sender the timestamps that it may use; it may leave out any."""
     receivers: int
     connections: int = 1
     """Most connections of a pair, one after the other."""
-    closing: tuple | None = None
+    closing: tuple[Pair, ...] | None = None
     """Pairs that may disconnect; all by default."""
     tidy: bool = True
     rules: bool = True
     machines: ModuleType = connection
-    connected: tuple = ()
+    """Where the sides and their events are from."""
+    connected: tuple[Pair, ...] = ()
     """Pairs that begin with an acknowledgement of 0 heard and both channels open."""
-    only: tuple | None = None
+    only: tuple[Pair, ...] | None = None
     """The pairs that connect at all; all by default."""
 
     @property
-    def senders(self):
+    def senders(self) -> int:
+        """Their number."""
         return len(self.timestamps)
 
     @property
-    def pairs(self):
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs that connect at all."""
         return self.only or tuple(product(range(self.senders), range(self.receivers)))
 
-    def begin(self):
+    def begin(self) -> World:
+        """Return the first state."""
         m = self.machines
         senders = (m.SenderSide(self.rules),) * self.senders
         world = World(senders, (m.ReceiverSide(self.rules),) * self.receivers)
@@ -77,7 +102,8 @@ class Case:
             world = self.sender_does(world, s, "connect", r)
         return world
 
-    def sender_does(self, world, s, step, *given):
+    def sender_does(self, world: World, s: int, step: str, *given: object) -> World:
+        """Let a sender take a step, and put what it sends on the network."""
         side, events = _taken(world.senders[s], step, *given)
         if side is world.senders[s] and not events:
             return world
@@ -95,7 +121,8 @@ class Case:
         senders = (*world.senders[:s], side, *world.senders[s + 1 :])
         return World(senders, world.receivers, frozenset(told), tuple(sorted(wires.items())), frozenset(owed))
 
-    def receiver_does(self, world, r, step, *given):
+    def receiver_does(self, world: World, r: int, step: str, *given: object) -> World:
+        """Let a receiver take a step, and put what it sends on the network."""
         side, events = _taken(world.receivers[r], step, *given)
         if side is world.receivers[r] and not events:
             return world
@@ -110,7 +137,8 @@ class Case:
         receivers = (*world.receivers[:r], side, *world.receivers[r + 1 :])
         return world._replace(receivers=receivers, told=frozenset(told), owed=frozenset(owed))
 
-    def tidied(self, world):
+    def tidied(self, world: World) -> World:
+        """Take what is ignored for ever off the network."""
         if not self.tidy:
             return world
         told = frozenset(notice for notice in world.told if not self._is_over(world, *notice))
@@ -119,12 +147,13 @@ class Case:
         )
         return world._replace(told=told, wires=wires)
 
-    def _is_over(self, world, target, number, message):
+    def _is_over(self, world: World, target: str, number: int, message: Any) -> bool:
+        """Tell whether a notice will never again make a difference."""
         if target == TO_RECEIVER:
             return _has_left(world.receivers[number], message.peer, number, message.connection)
-        link = world.senders[number]._link(message.peer)
+        link = world.senders[number].link(message.peer)
         if isinstance(message, self.machines.OpenAcknowledgements):
-            return message.connection <= link.connection
+            return bool(message.connection <= link.connection)
         if message.connection > link.connection:
             return False
         if message.connection < link.connection or not link.is_open:
@@ -133,12 +162,14 @@ class Case:
             return False
         return link.acknowledged is not None and message.timestamp <= link.acknowledged
 
-    def tell(self, world, notice):
+    def tell(self, world: World, notice: Notice) -> World:
+        """Let a notice or an acknowledgement arrive; it stays on the network."""
         target, number, message = notice
         does = self.sender_does if target == TO_SENDER else self.receiver_does
         return does(world, number, "receive", message)
 
-    def deliver(self, world, wire):
+    def deliver(self, world: World, wire: Wire) -> World:
+        """Let the first message on a connection arrive."""
         wires = dict(world.wires)
         first, *others = wires.pop(wire)
         if others:
@@ -147,7 +178,7 @@ class Case:
         world = world._replace(wires=tuple(sorted(wires.items())))
         return self.receiver_does(world, r, "receive", self.machines.Data(s, number, first))
 
-    def all_told(self, world):
+    def all_told(self, world: World) -> World:
         """Deliver notices and acknowledgements until none makes a difference."""
         for _ in range(10):
             before = world
@@ -157,18 +188,19 @@ class Case:
                 return world
         raise Violation("notices that come again and again change something each time")
 
-    def all_delivered(self, world):
+    def all_delivered(self, world: World) -> World:
+        """Deliver everything that is under way."""
         while world.wires:
             world = self.deliver(world, world.wires[0][0])
         return self.all_told(world)
 
-    def steps(self, world):
+    def steps(self, world: World) -> Iterator[Named]:
         """Yield everything that may happen next, with a name for it."""
         for name, after in self._steps(world):
             if after is not world:
                 yield name, self.tidied(after)
 
-    def _steps(self, world):
+    def _steps(self, world: World) -> Iterator[Named]:
         yield from self._arrivals(world)
         yield from self._connections(world)
         for r in range(self.receivers):
@@ -179,16 +211,16 @@ class Case:
                     continue
                 yield (f"sender {s} sends {timestamp}", self.sender_does(world, s, "send", timestamp))
 
-    def _arrivals(self, world):
+    def _arrivals(self, world: World) -> Iterator[Named]:
         for wire, timestamps in world.wires:
             yield (f"receiver {wire[1]} gets {timestamps[0]} from {wire[0]}", self.deliver(world, wire))
         for notice in world.told:
             yield (f"{notice[0]} {notice[1]} comes {notice[2]}", self.tell(world, notice))
 
-    def _connections(self, world):
+    def _connections(self, world: World) -> Iterator[Named]:
         for s, r in self.pairs:
-            at_receiver = world.receivers[r]._link(s)
-            at_sender = world.senders[s]._link(r)
+            at_receiver = world.receivers[r].link(s)
+            at_sender = world.senders[s].link(r)
             if not at_receiver.is_open and at_receiver.connection < self.connections:
                 yield (f"receiver {r} connects {s}", self.receiver_does(world, r, "connect", s))
             if at_sender.is_open and not at_sender.carries:
@@ -200,143 +232,19 @@ class Case:
                 yield (f"sender {s} disconnects {r}", self.sender_does(world, s, "disconnect", r))
 
 
-def _has_left(receiver, s, r, number):
+def _has_left(receiver: ReceiverSide, s: int, r: int, number: int) -> bool:
     """Tell whether a receiver knows that a connection is over."""
-    link = receiver._link(s)
+    link = receiver.link(s)
     return number < link.connection or (number == link.connection and not link.is_open)
 
 
 @cache
-def _taken(side, step, *given):
+def _taken(side: Any, step: str, *given: Any) -> tuple[Any, tuple[Any, ...]]:
     """Take a step of a side; the same ones come again and again."""
-    return getattr(side, step)(*given)
+    taken: tuple[Any, tuple[Any, ...]] = getattr(side, step)(*given)
+    return taken
 
 
-class Explored(NamedTuple):
-    states: int
-    steps: int
-    quiet: int
-    """States in which nothing is under way, from which liveness was checked."""
-    joined: int
-    """States in which a sender counts a receiver."""
-    stable: int
-    """States in which a sender calls something stable."""
-
-
-def explore(case: Case, *, promise_only: bool = False) -> Explored:
-    """Visit every state, breadth first; raise :class:`Violation` at the first that a check refuses.
-
-    From a state with something under way one gets to a quiet one by deliveries alone, so it is enough to
-    look at liveness in the quiet ones.
-    """
-    first = case.tidied(case.begin())
-    came_from: dict[World, Any] = {first: None}
-    ahead = deque([first])
-    steps = quiet = joined = stable = 0
-    while ahead:
-        world = ahead.popleft()
-        joined += any(side.receiver_group for side in world.senders)
-        stable += any(side.stable_up_to for side in world.senders)
-        wrong = _broken_promise(world)
-        if not (wrong or promise_only):
-            wrong = _broken_rule(case, world)
-            if not wrong and not world.wires and case.tidied(case.all_told(world)) == world:
-                quiet += 1
-                wrong = _not_live(case, world)
-        if wrong:
-            raise Violation("\n".join([wrong, *_way_to(world, came_from)]))
-        for name, after in case.steps(world):
-            steps += 1
-            if after not in came_from:
-                came_from[after] = (world, name)
-                ahead.append(after)
-            went_back = "" if promise_only else _went_back(world, after)
-            if went_back:
-                raise Violation("\n".join([went_back, *_way_to(world, came_from), name]))
+def forget_steps() -> None:
+    """Let go of the steps that are kept because they come again and again."""
     _taken.cache_clear()
-    return Explored(len(came_from), steps, quiet, joined, stable)
-
-
-def _way_to(world, came_from):
-    names = []
-    while came_from[world] is not None:
-        world, name = came_from[world]
-        names.append(name)
-    return reversed(names)
-
-
-def _broken_promise(world):
-    for s, r, timestamp in world.owed:
-        if timestamp <= world.senders[s].stable_up_to:
-            return f"sender {s} calls {timestamp} stable, and receiver {r} of its group lacks it"
-        if timestamp not in world.senders[s].buffered:
-            return f"sender {s} dropped {timestamp}, and receiver {r} of its group lacks it"
-    return ""
-
-
-def _broken_rule(case, world):
-    for s, side in enumerate(world.senders):
-        if side.stable_up_to > side.last:
-            return f"sender {s} calls stable what it has not sent"
-    for s, r in case.pairs:
-        wrong = _against_the_rules(world.senders[s]._link(r), world.receivers[r]._link(s))
-        if wrong:
-            return f"{wrong}: sender {s}, receiver {r}"
-    return ""
-
-
-def _against_the_rules(at_sender, at_receiver):
-    if at_sender.is_member and not (at_sender.is_open and at_sender.carries):
-        return "a receiver is counted without its channels"
-    if at_sender.is_member and at_sender.acknowledged is None:
-        return "a receiver is counted that has confirmed nothing"
-    if at_receiver.heard is not None and not at_receiver.is_open:
-        return "a sender is in the group without an acknowledgement channel"
-    same = at_receiver.is_open and at_sender.is_open and at_sender.connection == at_receiver.connection
-    if same and at_sender.acknowledged is not None and at_receiver.heard is None:
-        return "a receiver has acknowledged to a sender that is not in its group"
-    if same and at_sender.acknowledged is not None and at_sender.acknowledged > at_receiver.heard:
-        return "a receiver has acknowledged more than it has from a sender of its group"
-    return ""
-
-
-def _went_back(before, after):
-    for old, new in zip(before.receivers, after.receivers, strict=True):
-        if new.acknowledged < old.acknowledged:
-            return f"an acknowledgement went back from {old.acknowledged} to {new.acknowledged}"
-    for old, new in zip(before.senders, after.senders, strict=True):
-        if new.stable_up_to < old.stable_up_to:
-            return f"what is stable went back from {old.stable_up_to} to {new.stable_up_to}"
-        for link in old.links:
-            now = new._link(link.receiver)
-            if (
-                now.connection == link.connection
-                and now.is_open
-                and (now.acknowledged or 0) < (link.acknowledged or 0)
-            ):
-                return f"an entry of the acknowledgement vector went back from {link.acknowledged}"
-    return ""
-
-
-def _not_live(case, world):
-    """Let the channels that are open stay open, and everyone send and acknowledge a few times."""
-    sent = [side.last for side in world.senders]
-    clock = count(1 + max([*sent, *(side.acknowledged for side in world.receivers)]))
-    for _ in range(3):
-        for s, r in case.pairs:
-            at_sender = world.senders[s]._link(r)
-            if at_sender.is_open and not at_sender.carries:
-                world = case.sender_does(world, s, "connect", r)
-        for r in range(case.receivers):
-            world = case.receiver_does(world, r, "acknowledge")
-        world = case.all_told(world)
-        for s in range(case.senders):
-            world = case.sender_does(world, s, "send", next(clock))
-        world = case.all_delivered(world)
-    for s, side in enumerate(world.senders):
-        connected = {r for r in range(case.receivers) if world.receivers[r]._link(s).is_open}
-        if set(side.receiver_group) != connected:
-            return f"sender {s} counts {side.receiver_group}, and {sorted(connected)} are connected"
-        if connected and side.stable_up_to < sent[s]:
-            return f"{sent[s]} of sender {s} does not become stable"
-    return _broken_promise(world) or _broken_rule(case, world)
