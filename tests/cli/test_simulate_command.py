@@ -11,6 +11,7 @@ FIELDS = {
     "protocol", "members", "senders", "seed", "topology", "hops", "messages_sent", "rounds", "processed_max",
     "rtt_root_us", "rtt_first_us", "rtt_last_us", "queue_max", "queue_mean", "simulated_us", "wall_s",
 }  # fmt: skip
+STAMPED = ["simulate", "timestamp"]
 
 
 def run(capsys, *arguments):
@@ -30,6 +31,18 @@ def test_json_has_the_promised_fields_and_the_hops_of_table_4(capsys, protocol):
     assert result.keys() >= FIELDS
     assert result["hops"] == hops(protocol, 3, 3, 3)
     assert result["members"] == 40
+
+
+def test_timestamps_of_logical_clocks_by_the_command_line(capsys):
+    code, out, err = run(
+        capsys, *STAMPED, "--members", "50", "--senders", "20", "--clock", "logical", "--json"
+    )
+    assert (code, err) == (0, "")
+    result = json.loads(out)
+    assert result.keys() >= FIELDS | {"sent_bytes", "attached_bytes", "operations"}
+    assert result["completed"]
+    assert result["traffic"]["messages_stable"] == 20 * 20
+    assert result["attached_bytes"] == 20 * 20 * 8
 
 
 def test_without_json_a_readable_table_is_printed(capsys):
@@ -79,6 +92,24 @@ def test_the_same_command_gives_the_same_result_twice(capsys):
         (["simulate", "coordp", "--trace", "x.parquet"], "--trace needs data traffic"),
         (["simulate", "coordp", "--messages", "1", "--trace", "no/such/x.parquet"], "cannot write"),
         (["simulate", "coordp", "--trigger", "pressure"], "pressure trigger needs data traffic"),
+        ([*STAMPED, "--clock", "atomic"], "unknown clock 'atomic' (accepted: hybrid, logical, physical)"),
+        ([*STAMPED, "--drift-ppm", "-1"], "drift_ppm -1.0"),
+        ([*STAMPED, "--drift-ppm", "nan"], "drift_ppm nan"),
+        ([*STAMPED, "--drift-ppm", "20000", "--skew-us", "1e9"], "accepted: 0 to 10000"),
+        ([*STAMPED, "--drift-ppm", "10"], "differ by up to 1200 us (accepted: that or more"),
+        ([*STAMPED, "--skew-us", "-5"], "skew_us -5.0"),
+        ([*STAMPED, "--skew-us", "1e30"], "too large"),
+        ([*STAMPED, "--sync-s", "0"], "sync_s 0.0"),
+        ([*STAMPED, "--send-every-ms", "0"], "send_every_ms 0.0"),
+        ([*STAMPED, "--ack-every-ms", "-3"], "ack_every_ms -3.0"),
+        ([*STAMPED, "--ack-to", "nobody"], "unknown ack_to 'nobody'"),
+        ([*STAMPED, "--stamp-bytes", "0"], "stamp_bytes 0"),
+        ([*STAMPED, "--receivers", "0"], "0 receivers"),
+        ([*STAMPED, "--receivers", "2", "--trace", "x.parquet"], "leave out --receivers"),
+        ([*STAMPED, "--executions", "2"], "leave executions out"),
+        (["simulate", "vector", "--know", "some"], "unknown know 'some'"),
+        (["simulate", "vector", "--clock", "logical"], "unknown parameter of vector 'clock'"),
+        (["simulate", "coordp", "--receivers", "3"], "leave receivers out"),
         (["no-such-command"], "no-such-command"),
         (["reproduce", "no-such-paper"], "unknown paper"),
     ],

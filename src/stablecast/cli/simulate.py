@@ -222,6 +222,8 @@ def _run(setup: Setup, trace: Path | None, *, shown: bool) -> Result:
             raise InvalidInput("--trace needs data traffic (give --messages above 0)")
         if setup.faulty:
             raise InvalidInput("--trace does not write who comes and goes yet (leave out --faults)")
+        if setup.audiences:
+            raise InvalidInput("--trace does not write whom a message is for (leave out --receivers)")
         from stablecast.simulate.tracing import simulate_with_trace
 
         return simulate_with_trace(setup, trace, progress=progress)

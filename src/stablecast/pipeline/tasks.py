@@ -103,7 +103,8 @@ def _outcome(point: Point, terms: Terms) -> Outcome:
     if point.task != SIMULATE:
         return find_task(point.task)(**point.options)
     setup = Options(**point.options).setup()  # type: ignore[arg-type]
-    if terms.traces is not None and setup.traffic.messages > 0 and not setup.faulty:
+    whole = setup.traffic.messages > 0 and not setup.faulty and not setup.audiences
+    if terms.traces is not None and whole:
         return Outcome(_simulate_with_trace(setup, Path(terms.traces) / f"{point.key}.parquet", point.key))
     return Outcome(simulate(setup))
 

@@ -31,6 +31,7 @@ Paper
 from __future__ import annotations
 
 from stablecast._jit import kernel
+from stablecast.errors import InvalidInput
 from stablecast.frontier.tournament import least_of, raise_number, tournament_size
 from stablecast.overlays import Tree
 from stablecast.protocols._receivers import (
@@ -49,7 +50,10 @@ from stablecast.protocols._receivers import (
     variant,
 )
 from stablecast.protocols.contract.clocks import (
+    DRIFT_MAX_PPM,
+    HORIZON_MAX_PS,
     PHYSICAL,
+    SKEW_MAX_PS,
     check_clocks,
     draw_drift_ppb,
     draw_offset_ps,
@@ -82,6 +86,7 @@ LAST, OFFSET, RATE, ACK_AT, SENT_AT, TOLD, FRONTIER, OPERATIONS, VIEW = range(1,
 HAVE = 10  # for each column, the newest timestamp up to which this member has everything
 # Behind it, for each column, the timestamp and the number of the newest NULL; then a tournament of what each
 # member has acknowledged.
+STAMP_BYTES_MAX = 64
 FROZEN = -1  # in place of a NULL's number: its sender is gone
 
 
@@ -274,8 +279,27 @@ def resolve(values: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def check(sizes: Sizes) -> None:
-    """Refuse clocks that cannot be."""
-    check_clocks(sizes.params[SKEW], sizes.params[DRIFT] / 1000, sizes.params[SYNC])
+    """Refuse clocks that cannot be, in the units of the command line."""
+    skew, drift, sync = sizes.params[SKEW], sizes.params[DRIFT] / 1000, sizes.params[SYNC]
+    if not 1 <= sizes.params[STAMP_BYTES] <= STAMP_BYTES_MAX:
+        raise InvalidInput(
+            f"stamp_bytes {sizes.params[STAMP_BYTES]} is not accepted (accepted: 1 to {STAMP_BYTES_MAX})"
+        )
+    for name, value, most, unit in (
+        ("skew_us", skew, SKEW_MAX_PS, PS_PER_MS // 1000),
+        ("drift_ppm", drift, DRIFT_MAX_PPM, 1),
+        ("sync_s", sync, HORIZON_MAX_PS, 1000 * PS_PER_MS),
+    ):
+        if not 0 <= value <= most:
+            raise InvalidInput(f"{name} {value / unit:g} is not accepted (accepted: 0 to {most / unit:g})")
+    apart = drifted_apart_ps(drift, sync)
+    if apart > skew:
+        raise InvalidInput(
+            f"skew_us {skew / 1e6:g} is too small: clocks that drift by {drift:g} ppm and are set right every"
+            f" {sync / 1e12:g} s differ by up to {apart / 1e6:g} us (accepted: that or more, or a smaller"
+            " drift_ppm or sync_s)"
+        )
+    check_clocks(skew, drift, sync)
 
 
 def extra_bytes(sizes: Sizes) -> tuple[int, ...]:

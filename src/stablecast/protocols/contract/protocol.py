@@ -9,12 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast.errors import unknown_name
+from stablecast.errors import InvalidInput, unknown_name
 from stablecast.overlays import Tree
 from stablecast.protocols.contract.kernels import no_attach, no_init, no_take
 
 Kernel = Callable[..., None]
 NumberKernel = Callable[..., int]
+VALUE_MAX = 1 << 61
+"""Parameters are below this, so that times can be added to them in 64 bits; in picoseconds it is 26 days."""
 
 
 class Place(NamedTuple):
@@ -170,6 +172,8 @@ class Protocol:
         for name in given:
             if name not in names:
                 raise unknown_name(f"parameter of {self.name}", name, names)
+            if abs(given[name]) >= VALUE_MAX:
+                raise InvalidInput(f"{name} {given[name]:g} is too large (accepted: below 2^61 = 2.3e18)")
         values = tuple(given.get(parameter.name, parameter.default) for parameter in self.parameters)
         return values if self.resolve is None else self.resolve(values)
 

@@ -112,7 +112,8 @@ def judge_sizes(runs: Runs) -> Judgement:
         " or logical clocks N_r (h + 2 e)",
         holds=not wrong,
         why=f"messages and bytes of {PERIODS} periods in mid-run, exactly; differing:"
-        f" {'; '.join(wrong) or 'none'}; the paper leaves out that logical clocks need a second number in acknowledgements",
+        f" {'; '.join(wrong) or 'none'}; the paper leaves out that logical clocks need a second number"
+        " in acknowledgements",
     )
 
 

@@ -294,8 +294,8 @@ def closeness_figure(runs: Runs) -> Figure:
         key="bounds",
         title="How close random runs come to the bounds",
         caption="Messages by their latency over the least upper bound that we know for it: random groups,"
-        " channels, pauses and losses. None is above 1. With logical clocks the bound is far off: it takes the"
-        " longest way around for a clock to be heard of.",
+        " channels, pauses and losses. None is above 1. With logical clocks the bound is far off: it takes"
+        " the longest way around for a clock to be heard of.",
         panels=(
             Panel(
                 title="",

@@ -69,7 +69,7 @@ def figure_skew(runs: Runs) -> Figure:
         caption=f"{ABOUT} Means over seeds. Physical clocks pay for the skew; hybrid ones for no more than a"
         " trip, after which a clock that is behind has heard of the stamp; logical ones have no skew (in (A)"
         " hybrid ones lie on them); vectors need no clocks. (C) The longest time of a run grows with how far"
-        " its senders' clocks are apart, and by no more.",
+        " its senders' clocks are apart; the line is a growth by as much.",
         panels=(
             *(_skew_panel(runs, letter, links) for letter, links in zip("AB", LINKS_US, strict=True)),
             _growth_panel(runs),

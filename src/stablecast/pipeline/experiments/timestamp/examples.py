@@ -25,7 +25,7 @@ PLAY_2 = f"{__name__}:play_figure_2"
 PLAY_3 = f"{__name__}:play_figure_3"
 FINENESS = (1, 2, 10, 1000)
 """Ticks of a unit: the wait for the other sender is a supremum, and a tick short of it."""
-LOGICAL, PHYSICAL = 1, 0
+LOGICAL, PHYSICAL = "logical", "physical"
 STEPS = ("a", "b", "c", "d")
 FIGURE_3 = {
     "a": {"clocks": (5, 1, 5, 5), "have": (5, 1), "acknowledged": 0, "held": (5, 1)},
@@ -42,7 +42,7 @@ def play_figure_2(protocol: str, sender: int, fineness: int) -> Outcome:
     return Outcome(extra={"ticks": known.at - known.sent, "units": (known.at - known.sent) / fineness})
 
 
-def play_figure_3(clock: int) -> Outcome:
+def play_figure_3(clock: str) -> Outcome:
     """Read everyone's state after each part of Figure 3."""
     _, steps = figure_3(clock)
     extra: dict[str, float] = {}
@@ -58,7 +58,7 @@ def _point_2(protocol: str, sender: int, fineness: int) -> Point:
     return task_point(PLAY_2, protocol=protocol, sender=sender, fineness=fineness)
 
 
-def _point_3(clock: int) -> Point:
+def _point_3(clock: str) -> Point:
     return task_point(PLAY_3, clock=clock)
 
 
@@ -190,13 +190,13 @@ def latencies_of_figure_2(runs: Runs) -> Table:
 def steps_of_figure_3(runs: Runs) -> Table:
     """Show everyone's state after each part of Figure 3."""
     rows = []
-    for clock, name in ((LOGICAL, "logical"), (PHYSICAL, "physical")):
+    for clock in (LOGICAL, PHYSICAL):
         extra = runs[_point_3(clock)].extra
         for letter in STEPS:
             clocks = (int(extra[f"{letter} clock {each}"]) for each in NAMES)
             have = " ".join(str(int(extra[f"{letter} have {each}"])) for each in NAMES[:2])
             held = (int(extra[f"{letter} held {each}"]) for each in NAMES[:2])
-            rows.append((name, f"({letter})", *clocks, have, int(extra[f"{letter} acknowledged"]), *held))
+            rows.append((clock, f"({letter})", *clocks, have, int(extra[f"{letter} acknowledged"]), *held))
     return Table(
         key="figure3",
         title="Figure 3, step by step",
@@ -295,8 +295,8 @@ def drawing_of_figure_3(runs: Runs) -> Diagram:
         title="Figure 3: logical clocks need a second exchange",
         caption="s1 has sent five messages, s2 one, stamped by logical clocks. The receivers can acknowledge"
         " only 1; their clocks, 6, bring s2's forward, so that both send 7 next, and the second"
-        " acknowledgement covers everything. By the protocol's kernels; the numbers are timestamps, and after"
-        " the comma the clock that an acknowledgement carries.",
+        " acknowledgement covers everything. By the protocol's kernels; the numbers are timestamps, after the"
+        " comma the clock that an acknowledgement carries, and in italics each clock after a part of the run.",
         time_label="time [ticks]",
         processes=NAMES,
         messages=_arrows(run, 1, 0, ends[-1], "clocks"),

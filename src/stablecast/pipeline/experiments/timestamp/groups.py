@@ -152,7 +152,7 @@ def groups_table(runs: Runs) -> Table:
         rows=tuple(rows),
         note="24 members, 8 senders, acknowledgements every 100 ms. Losses: 1 % on each link, 5 % of data at"
         " each receiver, 10 % come twice and 20 % 150 ms late. timestamp is run with equal clocks and with"
-        " each kind of clock, 250 ms apart. Every declaration of every run is checked against what everyone has.",
+        " each kind of clock, 250 ms apart. Every declaration of every run is checked against what all have.",
     )
 
 
