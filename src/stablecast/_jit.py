@@ -27,7 +27,7 @@ KERNEL_PACKAGES = ("frontier", "overlays", "protocols", "multicast", "simulate")
 def sources_digest() -> str:
     """Return a short digest of every source file that may hold a kernel."""
     digest = hashlib.blake2s(sys.version.encode())
-    files = [Path(__file__), PACKAGE / "_jit_callees.py"]
+    files = [Path(__file__), Path(__file__).with_name("_jit_callees.py")]
     for package in KERNEL_PACKAGES:
         files += sorted((PACKAGE / package).rglob("*.py"))
     for file in files:

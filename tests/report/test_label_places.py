@@ -1,6 +1,8 @@
 import pytest
 
+from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
 from stablecast.report.label_places import Box, Choice, Segment, choose
+from stablecast.report.static import _canvas, draw
 
 PAGE = Box(0, 0, 10, 10)
 
@@ -48,3 +50,19 @@ def test_an_earlier_text_makes_room_for_one_that_has_no_choice():
 
 def test_nothing_to_place():
     assert choose([], [], [], PAGE) == []
+
+
+def test_names_beside_points_lie_on_no_mark_and_on_no_other_name(tmp_path):
+    series = tuple(
+        Series(name=f"protocol {k}", x=(1.0 + 0.02 * k,), y=(2.0 + 0.01 * (k % 3),), style="points")
+        for k in range(6)
+    )
+    panel = Panel(title="crowded", x=Axis("x"), y=Axis("y"), series=series, named=True)
+    figure = Figure(key="crowded", title="crowded", caption="", panels=(panel,))
+    assert [path.suffix for path in draw(figure, tmp_path)] == [".svg", ".png"]
+    canvas = _canvas(figure)
+    canvas.draw_without_rendering()
+    names = [text for text in canvas.axes[0].texts if text.get_text().startswith("protocol")]
+    assert sorted(text.get_text() for text in names) == [one.name for one in series]
+    boxes = [text.get_window_extent() for text in names]
+    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])

@@ -44,6 +44,7 @@ from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
 from stablecast.protocols.contract.kernels import (
     GONE,
     GROUP,
+    IntArray,
     Member,
     Message,
     Outbox,
@@ -57,9 +58,9 @@ from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, S
 
 ACK = 0
 EVERY, WHAT, ENTRY_BYTES = 1, 2, 3  # parameters
-OPERATIONS, ACK_AT, SENT_AT = 1, 2, 3  # registers
-# Own numbers: for each column, the last message taken up; then its sender's number + 1; then what each member
-# is known to have.
+OPERATIONS, ACK_AT, SENT_AT, WAITING = 1, 2, 3, 4  # registers; the last: acknowledgements put aside
+# Own numbers: for each column, the last message taken up; then its sender's number + 1; then for each member
+# 1 if an acknowledgement of it was put aside; then these; then what each member is known to have.
 
 
 @kernel
@@ -68,8 +69,18 @@ def _leader(me: Member) -> int:
 
 
 @kernel
-def _known(me: Member) -> int:
+def _is_aside(me: Member) -> int:
     return 2 * me.received.size
+
+
+@kernel
+def _aside(me: Member, member: int) -> int:
+    return 2 * me.received.size + me.group_size + member * me.received.size
+
+
+@kernel
+def _known(me: Member) -> int:
+    return _aside(me, me.group_size)
 
 
 @kernel
@@ -126,6 +137,8 @@ def take(me: Member, column: int, source: int, before: int, now: int, out: Outbo
             if number > me.own[each]:
                 _take_up(me, each, number, me.own[_leader(me) + each] - 1)
                 progress = True
+    if me.reg[WAITING] > 0:
+        _look_at_what_was_put_aside(me)
     declare_known(me, _known(me), me.params[WHAT], out)
 
 
@@ -167,20 +180,56 @@ def handle_timer(me: Member, now: int, out: Outbox) -> None:
 
 @kernel
 def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
-    """Take in an acknowledgement all of whose messages have been taken up here; others come again."""
+    """Take in an acknowledgement all of whose messages have been taken up here; put others aside."""
     if message.source == me.number:
         return
     known, what = _known(me), me.params[WHAT]
     if message.kind == GONE:
         stop_waiting_for(me, known, message.source, what)
+    elif _is_taken_up(me, message.array, 0):
+        _learn(me, message.array, 0, message.source)
     else:
-        for column in range(me.received.size):
-            if message.array[column] > me.own[column]:
-                return
-        for column in range(me.received.size):
-            number = message.array[column]
-            me.reg[OPERATIONS] += learn_prefix(me, known, column, message.source, number, what)
+        _put_aside(me, message)
+        return
     declare_known(me, known, what, out)
+
+
+@kernel
+def _is_taken_up(me: Member, array: IntArray, at: int) -> bool:
+    for column in range(me.received.size):
+        me.reg[OPERATIONS] += 1
+        if array[at + column] > me.own[column]:
+            return False
+    return True
+
+
+@kernel
+def _learn(me: Member, array: IntArray, at: int, source: int) -> None:
+    for column in range(me.received.size):
+        number = array[at + column]
+        me.reg[OPERATIONS] += learn_prefix(me, _known(me), column, source, number, me.params[WHAT])
+
+
+@kernel
+def _put_aside(me: Member, message: Message) -> None:
+    """Keep an acknowledgement for later, unless an older one of the same member waits already.
+
+    With the newest in place of the oldest, steady traffic could keep each from ever being taken in.
+    """
+    if not me.own[_is_aside(me) + message.source]:
+        me.own[_is_aside(me) + message.source] = 1
+        me.reg[WAITING] += 1
+        for column in range(me.received.size):
+            me.own[_aside(me, message.source) + column] = message.array[column]
+
+
+@kernel
+def _look_at_what_was_put_aside(me: Member) -> None:
+    for member in range(me.group_size):
+        if me.own[_is_aside(me) + member] and _is_taken_up(me, me.own, _aside(me, member)):
+            me.own[_is_aside(me) + member] = 0
+            me.reg[WAITING] -= 1
+            _learn(me, me.own, _aside(me, member), member)
 
 
 def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
@@ -217,7 +266,12 @@ PROTOCOL = Protocol(
     knows=lambda sizes: "all" if sizes.params[WHAT] == KNOW_ALL else "own",
     messages=20,
     operations=OPERATIONS,
-    own=lambda sizes: 2 * sizes.tracked + known_size(sizes.group, sizes.tracked, sizes.params[WHAT]),
+    own=lambda sizes: (
+        2 * sizes.tracked
+        + sizes.group * (1 + sizes.tracked)
+        + known_size(sizes.group, sizes.tracked, sizes.params[WHAT])
+    ),
+    registers=5,
     sends_max=1,
     arrays_max=1,
 )

@@ -34,6 +34,9 @@ def plot(figure: Figure) -> dict[str, Any]:
         # What accompanies a line is drawn before it, so as to lie under it.
         for one in sorted(panel.series, key=lambda one: one.like is None):
             trace = _trace(one, panel, given[one.name])
+            if panel.named:
+                names = [html.escape(one.name)] + [""] * (len(one.x) - 1)
+                trace |= {"mode": "markers+text", "text": names, "textposition": "top center"}
             first = one.name not in listed
             traces.append({**trace, **_axes_of(number), "showlegend": first})
             listed.add(one.name)

@@ -18,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from stablecast.report.bars import Bar, bar_places
 from stablecast.report.files import write_whole
+from stablecast.report.names_beside import write_names
 from stablecast.report.numbers import show_float
 from stablecast.report.palette import MOST_BAR_TICKS, Dash, Look, Marker, is_marked, looks
 
@@ -97,6 +98,11 @@ def _canvas(figure: Figure) -> Canvas:
         _draw_panel(panel, axes, given, alone=columns == 1)
     _drop_repeated_labels(figure.panels, list(grid.flat), columns)
     _draw_legend(canvas, per_line)
+    if any(panel.named for panel in figure.panels):
+        canvas.draw_without_rendering()  # settles where everything is
+        for panel, axes in zip(figure.panels, grid.flat, strict=False):
+            if panel.named:
+                write_names(panel, axes)
     return canvas
 
 

@@ -47,6 +47,8 @@ class Panel:
     x: Axis
     y: Axis
     series: tuple[Series, ...]
+    named: bool = False
+    """Whether each series' name stands beside its first point: for many series of one point each."""
 
 
 @dataclass(frozen=True, kw_only=True)

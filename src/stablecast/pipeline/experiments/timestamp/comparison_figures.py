@@ -53,6 +53,7 @@ def figure_time_and_bytes(runs: Runs) -> Figure:
                 title=f"({letter}) {network}, {f'{loss:.0%} loss a link' if loss else 'no loss'}",
                 x=BYTES,
                 y=TIME,
+                named=True,
                 series=tuple(_dots(runs, network, loss, _kilobytes, lambda each: each.p50_ms).values()),
             )
             for letter, (network, loss) in zip("ABCD", cases, strict=True)
@@ -78,6 +79,7 @@ def figure_load_and_memory(runs: Runs) -> Figure:
                 title=f"({letter}) {network}",
                 x=BUSIEST,
                 y=HELD,
+                named=True,
                 series=tuple(dot for name, dot in dots[network].items() if name not in left_out),
             )
             for letter, network in zip("AB", NETWORKS, strict=True)

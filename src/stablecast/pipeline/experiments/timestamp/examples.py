@@ -296,7 +296,7 @@ def drawing_of_figure_3(runs: Runs) -> Diagram:
         caption="s1 has sent five messages, s2 one, stamped by logical clocks. The receivers can acknowledge"
         " only 1; their clocks, 6, bring s2's forward, so that both send 7 next, and the second"
         " acknowledgement covers everything. By the protocol's kernels; the numbers are timestamps, after the"
-        " comma the clock that an acknowledgement carries, and in italics each clock after a part of the run.",
+        " comma the clock that an acknowledgement carries; in italics, each clock after a part of the run.",
         time_label="time [ticks]",
         processes=NAMES,
         messages=_arrows(run, 1, 0, ends[-1], "clocks"),
