@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from stablecast.errors import InvalidInput
 from stablecast.theory import epidemic as theory
-from stablecast.theory.buffering import binomial
+from stablecast.theory.buffering import binomial, failure_with_sender
 
 from .monte_carlo import assert_agrees, assert_mean_agrees, generator
 
@@ -46,6 +46,35 @@ def test_draws_after_a_multicast_are_complete_as_often_as_the_chain_says() -> No
         lacking[0] = False
         incomplete += play(random, n, lacking, rounds, served) > 0
     assert_agrees(incomplete, trials, theory.incomplete_after_multicast(n, loss, rounds, served=served))
+
+
+def play_forwarded(random: np.random.Generator, n: int, C: float, loss: float, rounds: int) -> str:
+    """Multicast, then gossip: who does not buffer the message passes the request on to a random bufferer."""
+    buffers, has = random.random(n) < C / n, random.random(n) >= loss
+    has[0] = True
+    if not has.all() and not (buffers & has).any():
+        return "failed"
+    for _ in range(rounds):
+        told = (np.arange(n) + random.integers(1, n, n)) % n
+        helped = []
+        for p in np.flatnonzero(has & ~has[told]):
+            others = np.flatnonzero(buffers & (np.arange(n) != p) & (np.arange(n) != told[p]))
+            if buffers[p] or (others.size and has[random.choice(others)]):
+                helped.append(told[p])
+        has[helped] = True
+    return "complete" if has.all() else "incomplete"
+
+
+@pytest.mark.parametrize(("C", "loss"), [(5.85, 0.00484), (4.0, 0.0707)])
+def test_forwarded_requests_are_through_within_the_rounds_that_a_message_is_kept(
+    C: float, loss: float
+) -> None:
+    n, trials = 100, 1500
+    random, rounds = generator(11, int(C)), theory.spread_rounds(n, 0.001)
+    ends = [play_forwarded(random, n, C, loss, rounds) for _ in range(trials)]
+    assert ends.count("incomplete") <= 2  # 1.5 would be the target
+    if trials * failure_with_sender(n, C, loss) >= 10:
+        assert_agrees(ends.count("failed"), trials, failure_with_sender(n, C, loss))
 
 
 @given(st.integers(2, 30), st.floats(0.05, 1), st.integers(0, 5), st.data())

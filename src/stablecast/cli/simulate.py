@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NETWORK, COST, TRAFFIC, TRIGGER, OUTPUT = "Network", "Costs", "Data traffic", "Trigger", "Output"
 GOSSIP, FAULTS, STRUCTURE = "Gossip", "Faults and resends", "Logical structure"
-ACKS = "Acknowledgements and clocks"
+ACKS, BUFFERS = "Acknowledgements and clocks", "Bimodal multicast and its buffers"
 
 
 def _option(panel: str, text: str, *names: str) -> Any:
@@ -90,7 +90,9 @@ def simulate_command(
     messages: Annotated[int, _option(TRAFFIC, "Data messages of each sender.")] = 0,
     rate_per_s: Annotated[float, _option(TRAFFIC, "Of each sender (10).")] = 10.0,
     data_bytes: Annotated[int, _option(TRAFFIC, "Of a data message (1000).")] = 1000,
-    buffer: Annotated[int, _option(TRAFFIC, "Unstable messages that a sender may have (64).")] = 64,
+    buffer: Annotated[
+        str, _option(TRAFFIC, "Unstable messages that a sender may have (64); bimodal: the same as --policy.")
+    ] = "64",
     data_loss: Annotated[float, _option(TRAFFIC, "Probability that a receiver loses a message.")] = 0.0,
     nak_ms: Annotated[float, _option(TRAFFIC, "Before a receiver asks again (50).")] = 50.0,
     heartbeat_ms: Annotated[
@@ -157,6 +159,28 @@ def simulate_command(
         str | None, _option(ACKS, "vector, transitive: learn of all messages (default), or of one's own.")
     ] = None,
     stamp_bytes: Annotated[int | None, _option(ACKS, "timestamp: of a timestamp (8).")] = None,
+    policy: Annotated[
+        str | None,
+        _option(BUFFERS, "What is kept: rounds (default), bufferers, two-buffers or until-stable."),
+    ] = None,
+    copies: Annotated[
+        float | None, _option(BUFFERS, "Members that keep each message, by the hash (6).")
+    ] = None,
+    hash: Annotated[str | None, _option(BUFFERS, "mix (default), shuffle (the paper's) or crc16.")] = None,
+    gossip_every_ms: Annotated[
+        float | None, _option(BUFFERS, "Between two rounds of a member (100).")
+    ] = None,
+    keep_rounds: Annotated[
+        int | None, _option(BUFFERS, "Rounds that a message is kept (by the number of members).")
+    ] = None,
+    short_rounds: Annotated[int | None, _option(BUFFERS, "Rounds in the short-term buffer (3).")] = None,
+    budget_messages: Annotated[int | None, _option(BUFFERS, "Messages that a member may keep.")] = None,
+    budget_bytes: Annotated[int | None, _option(BUFFERS, "Bytes of messages that a member may keep.")] = None,
+    send_omission: Annotated[float, _option(BUFFERS, "Probability that a message is not multicast.")] = 0.0,
+    no_recast: Annotated[
+        bool, _option(BUFFERS, "Never multicast again what many lack.", "--no-recast")
+    ] = False,
+    no_push: Annotated[bool, _option(BUFFERS, "Send nothing that was not asked for.", "--no-push")] = False,
     omissions: Annotated[int, _option(GOSSIP, "Messages dropped at their senders in each step (0).")] = 0,
     stop_at_first: Annotated[
         bool, _option(GOSSIP, "End when the first member has the result.", "--stop-at-first")
@@ -194,6 +218,7 @@ def simulate_command(
 
     if not is_compiled(find_protocol(protocol)):
         print(f"# compiling {protocol}'s loop, once: up to a minute", file=sys.stderr, flush=True)
+    given |= _buffer(buffer, policy)
     setup = Options(**{name: given[name] for name in given if name not in ("trace", "as_json")}).setup()
     result = _run(setup, trace, shown=not as_json)
     if as_json:
@@ -208,6 +233,21 @@ def simulate_command(
         )
         return FOUND_FAILURE
     return DONE
+
+
+def _buffer(buffer: str, policy: str | None) -> dict[str, Any]:
+    """Read ``--buffer``: a number of messages, or the name of a policy."""
+    from stablecast.errors import InvalidInput
+    from stablecast.simulate.options import POLICIES
+
+    if buffer.isdecimal():
+        return {"buffer": int(buffer)}
+    if buffer not in POLICIES or policy not in (None, buffer):
+        raise InvalidInput(
+            f"buffer '{buffer}' is not accepted (accepted: a number of messages; for bimodal"
+            f" {', '.join(POLICIES)}, or the same by --policy)"
+        )
+    return {"buffer": 64, "policy": buffer}
 
 
 def _run(setup: Setup, trace: Path | None, *, shown: bool) -> Result:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from stablecast.multicast.bimodal_result import Delivery
 from stablecast.simulate.options import Options
 from stablecast.simulate.result import Result, TrafficResult
 
@@ -67,7 +68,8 @@ RESULT_COLUMNS = _columns(Result)
 # The traffic's number of messages would hide the option of the same name.
 TRAFFIC_NAMES = {name: "data_messages" if name == "messages" else name for name in _columns(TrafficResult)}
 TRAFFIC_COLUMNS = {TRAFFIC_NAMES[name]: kind for name, kind in _columns(TrafficResult).items()}
-COLUMNS = _HEAD | OPTION_COLUMNS | RESULT_COLUMNS | TRAFFIC_COLUMNS | _TAIL
+DELIVERY_COLUMNS = _columns(Delivery)
+COLUMNS = _HEAD | OPTION_COLUMNS | RESULT_COLUMNS | TRAFFIC_COLUMNS | DELIVERY_COLUMNS | _TAIL
 SCHEMA = pa.schema(list(COLUMNS.items()), metadata={VERSION_KEY: SCHEMA_VERSION.encode()})
 
 Row = dict[str, Any]
@@ -78,6 +80,8 @@ def result_columns(result: Result) -> Row:
     row = {name: getattr(result, name) for name in RESULT_COLUMNS}
     if result.traffic is not None:
         row |= {column: getattr(result.traffic, name) for name, column in TRAFFIC_NAMES.items()}
+    if result.delivery is not None:
+        row |= {name: getattr(result.delivery, name) for name in DELIVERY_COLUMNS}
     return row
 
 
@@ -92,7 +96,11 @@ def result_of(row: Row) -> Result | None:
     traffic = None
     if row["delivery_max_us"] is not None:
         traffic = TrafficResult(**{name: row[column] for name, column in TRAFFIC_NAMES.items()})
-    return Result(**values, traffic=traffic, processed=np.empty(0, np.int64))
+    delivery, nothing = None, np.empty(0, np.int64)
+    if row["violations"] is not None:
+        known = {name: row[name] for name in DELIVERY_COLUMNS}
+        delivery = Delivery(**known, peaks=nothing, places=nothing)
+    return Result(**values, traffic=traffic, delivery=delivery, processed=nothing)
 
 
 def options_of(row: Row) -> dict[str, Any]:

@@ -61,6 +61,8 @@ TREE_DEGREES = {"network": 0, "log": -1}
 CLOCKS = {"physical": 0, "logical": 1, "hybrid": 2}
 ACKS_TO = {"all": 0, "senders": 1}
 KNOWS = {"all": 0, "own": 1}
+POLICIES = {"rounds": 0, "bufferers": 1, "two-buffers": 2, "until-stable": 3}
+HASHES = {"mix": 0, "shuffle": 1, "crc16": 2}
 SHARES = {"piggyback": 1, "multicast": 2, "both": 3}
 
 
@@ -139,6 +141,17 @@ class Options:
     ack_to: str | None = None
     know: str | None = None
     stamp_bytes: int | None = None
+    policy: str | None = None
+    copies: float | None = None
+    hash: str | None = None
+    gossip_every_ms: float | None = None
+    keep_rounds: int | None = None
+    short_rounds: int | None = None
+    budget_messages: int | None = None
+    budget_bytes: int | None = None
+    send_omission: float = 0.0
+    no_recast: bool = False
+    no_push: bool = False
     omissions: int = 0
     stop_at_first: bool = False
     admit_per_round: int = 0
@@ -178,12 +191,12 @@ class Options:
             protocol=self.protocol,
             topology=topology,
             costs=make_costs(preset, **changes),
-            traffic=Traffic(**(self._values(TRAFFIC) | {"messages": messages})),
+            traffic=Traffic(**(self._values(TRAFFIC) | {"messages": 0 if protocol.delivers else messages})),
             trigger=Trigger(kind=self.trigger or implied, **self._values(TRIGGER)),
-            params=self._params(),
+            params=self._params() | (self._delivery(messages) if protocol.delivers else {}),
             faults=self._faults(topology.member_count),
             cast=None if self.cast == RELAY else self.cast,
-            **self._values(RUN),
+            **(self._values(RUN) | {"senders": self.senders or (1 if protocol.delivers else None)}),
         )
 
     def _faults(self, members: int) -> str:
@@ -221,15 +234,23 @@ class Options:
             ("clock", self.clock, CLOCKS),
             ("ack_to", self.ack_to, ACKS_TO),
             ("know", self.know, KNOWS),
+            ("policy", self.policy, POLICIES),
+            ("hash", self.hash, HASHES),
         ):
             if chosen is not None:
                 if chosen not in accepted:
                     raise unknown_name(name, chosen, accepted)
                 params[name] = accepted[chosen]
         params["stamp_bytes"] = self.stamp_bytes
+        params |= {"keep_rounds": self.keep_rounds, "short_rounds": self.short_rounds}
+        if self.copies is not None:
+            if not (math.isfinite(self.copies) and self.copies > 0):
+                raise InvalidInput(f"copies {self.copies} is not accepted (accepted: a number above 0)")
+            params["copies"] = round(self.copies * 1000)
         for name, value, unit_ps in (
             ("send_every_ms", self.send_every_ms, PS_PER_MS),
             ("ack_every_ms", self.ack_every_ms, PS_PER_MS),
+            ("gossip_every_ms", self.gossip_every_ms, PS_PER_MS),
             ("sync_s", self.sync_s, PS_PER_S),
         ):
             if value is not None:
@@ -244,6 +265,31 @@ class Options:
                     )
                 params[name.rpartition("_")[0]] = round(value * unit)
         return {name: value for name, value in params.items() if value is not None}
+
+    def _delivery(self, messages: int) -> dict[str, int]:
+        """Return what a protocol that delivers messages itself is told of traffic, losses and budgets."""
+        traffic = Traffic(**(self._values(TRAFFIC) | {"messages": messages}))  # checks them
+        if not 0 <= self.send_omission < 1:
+            raise InvalidInput(f"send_omission {self.send_omission} is not accepted (accepted: 0 to below 1)")
+        params = {
+            "messages": messages,
+            "interval": max(1, round(PS_PER_S / traffic.rate_per_s)),
+            "data_bytes": traffic.data_bytes,
+            "receive_loss": round(traffic.data_loss * 1e9),
+            "send_omission": round(self.send_omission * 1e9),
+            "push": int(not self.no_push),
+        }
+        params |= {"recast": 0} if self.no_recast else {}
+        budgets = [self.budget_messages] if self.budget_messages is not None else []
+        if self.budget_bytes is not None:
+            budgets.append(self.budget_bytes // max(traffic.data_bytes, 1))
+        if budgets:
+            if min(budgets) < 1:
+                raise InvalidInput(
+                    "a budget must have room for one message (give budget_messages of 1 or more)"
+                )
+            params["budget"] = min(budgets)
+        return params
 
     def _relay(self) -> int | None:
         """Tell whether members pass messages to all on: as asked, if the protocol can, or if it was asked."""

@@ -135,7 +135,7 @@ def initial_received(setup: Setup) -> NDArray[np.int32]:
     Nothing where data traffic will fill it; otherwise numbers drawn by the seed, the sender ahead of all.
     """
     members, tracked = setup.topology.member_count, setup.tracked_count
-    if setup.traffic.messages > 0:
+    if setup.traffic.messages > 0 or setup.found_protocol.delivers:
         return np.zeros((members, tracked), np.int32)
     rng = np.random.default_rng([setup.seed, 0x52656376])
     sent = rng.integers(64, 1 << 20, size=tracked, dtype=np.int32)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stablecast.multicast.bimodal_result import Delivery
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.queues import NOW
@@ -40,6 +41,8 @@ from stablecast.simulate.state import (
 )
 
 ROWS = ("START", "ACK", "INFO")
+LISTS = ("peaks", "places")
+"""What a delivery has for each member and message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +149,8 @@ class Result:
     detection_last_us: float | None = None
     """The same to the last member that does so by itself."""
     traffic: TrafficResult | None = None
+    delivery: Delivery | None = None
+    """Of a protocol that delivers messages itself."""
     processed: NDArray[np.int64] = field(repr=False, compare=False)
     """Messages of the protocol that each member sent and received."""
 
@@ -158,6 +163,9 @@ class Result:
                 del values[name]
         if self.traffic is None:
             del values["traffic"]
+        del values["delivery"]
+        if self.delivery is not None:
+            values |= {name: value for name, value in asdict(self.delivery).items() if name not in LISTS}
         return values
 
 
@@ -240,7 +248,18 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
         detection_first_us=_detection_us(meters.members, meters.members.struck_first),
         detection_last_us=_detection_us(meters.members, meters.members.struck_last),
         traffic=_collect_traffic(sim) if setup.traffic.messages else None,
+        delivery=_collect_delivery(setup, protocol, sim),
     )
+
+
+def _collect_delivery(setup: Setup, protocol: Protocol, sim: Arrays) -> Delivery | None:
+    if protocol.summarise is None:
+        return None
+    there = sim.meters.members.alive == 1
+    found: Delivery = protocol.summarise(
+        setup.sizes, sim.group.reg, sim.group.own, there, int(sim.q.ctl[NOW])
+    )
+    return found
 
 
 def is_complete(sim: Arrays) -> bool:

@@ -18,12 +18,16 @@ from stablecast.simulate.costs import Costs
 from stablecast.simulate.faults import CRASH, LEAVE, Schedule, read_schedule, with_detector
 from stablecast.simulate.routes import POLICIES
 from stablecast.simulate.topologies import Topology
+from stablecast.theory.epidemic import spread_rounds
 
 TRIGGERS = ("immediate", "periodic", "pressure")
 PLACEMENTS = ("network", "random")
 CASTS = ("multicast", "unicast")
 TRACKED_ENTRIES_MAX = 16_000_000
 TRACKED_ALWAYS = 64
+KEPT_FOR = 0.001
+"""Messages are kept for as many rounds as it takes until, from a single member, all but this share of them
+have come to everyone."""
 
 
 def sender_members(setup: Setup) -> NDArray[np.int64]:
@@ -228,7 +232,9 @@ class Setup:
                 )
             if not protocol.groups_may_differ:
                 raise InvalidInput(f"{protocol.name} needs all members as receivers (leave receivers out)")
-        if protocol.roundless:
+        if protocol.delivers and self.traffic.messages > 0:
+            raise InvalidInput(f"{protocol.name} sends messages itself (give them as its parameter)")
+        if protocol.roundless and not protocol.delivers:
             if self.traffic.messages == 0:
                 raise InvalidInput(f"{protocol.name} acknowledges data (give messages above 0)")
             if self.trigger.executions is not None:
@@ -311,6 +317,8 @@ class Setup:
             given["rounds"] = self.execution_count
         if "name_bytes" in names:
             given["name_bytes"] = self.costs.entry_bytes
+        if "keep_rounds" in names and given.get("keep_rounds", 0) == 0:
+            given["keep_rounds"] = spread_rounds(max(self.topology.member_count, 2), KEPT_FOR)
         return self.found_protocol.parameter_values(given)
 
     def param(self, name: str, default: int) -> int:

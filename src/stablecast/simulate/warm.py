@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from stablecast.errors import StablecastError
-from stablecast.protocols import protocol, protocol_names
+from stablecast.protocols import multicast_titles, protocol, protocol_names
 from stablecast.simulate.compiled import is_compiled
 from stablecast.simulate.options import Options
 from stablecast.simulate.run import simulate
@@ -26,7 +26,7 @@ def tell(line: str) -> None:
 
 def warm(names: Iterable[str] | None = None, *, say: Callable[[str], None] = tell) -> None:
     """Compile the loops of some protocols, or of all, that are not in the cache."""
-    wanted = protocol_names() if names is None else names
+    wanted = [*protocol_names(), *multicast_titles()] if names is None else names
     found = (protocol(name) for name in wanted)
     loops = {each.family or each.module: each.name for each in found if not is_compiled(each)}
     missing = sorted(loops.values())

@@ -6,12 +6,12 @@ whoever the others are. A member that lacks M can be helped as long as some buff
 
 For one member four things may happen to M, independently of the other members:
 
-=====================  ==================
-buffers and received   ``q (1 - loss)``
-buffers and lost it    ``q loss``
-neither buffers        ``(1 - q) loss``
-only received          ``(1 - q)(1 - loss)``
-=====================  ==================
+===============================  ======================
+it buffers M and has it          ``q (1 - loss)``
+it should buffer M and lost it   ``q loss``
+it does not buffer and lost it   ``(1 - q) loss``
+it does not buffer and has it    ``(1 - q)(1 - loss)``
+===============================  ======================
 
 *P_2*, some bufferer has M: not all members are outside the first row, ``1 - (1 - q (1 - loss))^n``. *P_1*,
 no bufferer has M and yet nobody lacks it: all members are in the last row, ``((1 - q)(1 - loss))^n``. The

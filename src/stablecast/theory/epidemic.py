@@ -78,6 +78,8 @@ def spread_rounds(n: int, target: float, *, served: float = 1.0) -> int:
 
     ``log_(1+s) n + (ln n + ln(1 / target)) / s``, rounded up, for `s` = `served`. While few have it, their
     number grows by ``1 + s`` in a round; while few lack it, each is missed by all with about ``exp(-s)``.
+    With `served` 1 it is enough for every `n` tried; below, it may be short by up to two rounds, and
+    :func:`exact_rounds` is exact.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +131,10 @@ class Protocol:
     """Whether members learn of everyone's messages that they are stable, or of their ``own`` alone."""
     groups_may_differ: bool = False
     """Whether each sender may have receivers of its own."""
+    delivers: bool = False
+    """Whether it delivers messages itself, beside no data traffic of the driver's."""
+    summarise: Callable[..., Any] | None = None
+    """For such a protocol, what a run measured: of sizes, registers, own numbers, who is there, and when."""
     messages: int = 0
     """Data messages of each sender, for a protocol that is of no use without them, if it is not said."""
     operations: int = -1

@@ -1,0 +1,481 @@
+"""bimodal: an unreliable multicast, repaired by gossip; few or all members keep each message.
+
+Promise
+    Every member that stays delivers every message that any of them delivers, each once, except with a small
+    probability; with the policy ``until-stable``, always.
+How it works
+    A sender multicasts a message once, and whoever gets it delivers it.  Once a round, at a phase of its own,
+    each member sends one random member the set of messages that it has delivered (*pull*): who lacks one of
+    them asks for it.  A member that has kept messages which the other one's set lacks may send them at once
+    (*push*).  A member that is asked for what it has not kept finds out, by the hash, who has, and passes the
+    request on to one of these, who answers to the one that asked.
+Catastrophic omission
+    Two members that gossip and both lack a message, though both have later ones of its sender, take it that
+    many lack it: the one that heard of the other's hole asks the sender to multicast it again.  The chance of
+    that grows with the square of those that lack it, so few losses cause no such requests; and the sender
+    does so once in a few rounds, however many ask.
+Buffers
+    See :mod:`~stablecast.multicast.buffer_policy`.  Identifiers of what was delivered are kept as a set; on
+    the wire they are ranges, two numbers each.
+When a member is gone
+    The others' views are smaller by one, and nobody is waited for in ``until-stable``.
+Paper
+    Efficient Buffering in Reliable Multicast Protocols, sections 2 to 5; ``docs/papers/buffering.md``.
+"""
+
+from __future__ import annotations
+
+from stablecast._jit import kernel
+from stablecast.errors import InvalidInput
+from stablecast.frontier.sets import BITS, add, has, words
+from stablecast.multicast.bimodal_result import summarise
+from stablecast.multicast.buffer_policy import (
+    BUDGET,
+    BUFFERERS,
+    COPIES,
+    DATA_BYTES,
+    DRAWS,
+    DUPLICATES,
+    ENDING,
+    ENTRY_BYTES,
+    EVERY,
+    FIRSTS,
+    FORWARDS,
+    GONE_COUNT,
+    GOSSIP_AT,
+    INTERVAL,
+    KEEP,
+    LIMIT,
+    MESSAGES,
+    MILLI,
+    NEWEST,
+    OMITTED,
+    OVER,
+    POLICIES,
+    POLICY,
+    PUSH,
+    RECAST,
+    RECASTS,
+    RECEIVE_LOSS,
+    REGISTERS,
+    REPAIRS,
+    REQUESTS,
+    SEND_AT,
+    SEND_OMISSION,
+    SENT,
+    SHORT,
+    TICKS,
+    TWO_BUFFERS,
+    UNTIL_STABLE,
+    at_asked,
+    at_dead,
+    at_got,
+    at_held,
+    at_recast,
+    at_scratch,
+    at_since,
+    expire,
+    holds,
+    is_bufferer,
+    keep,
+    total,
+)
+from stablecast.multicast.until_stable import (
+    begin_round,
+    end_round_if_complete,
+    known_size,
+    take_minima,
+    write_minima,
+)
+from stablecast.overlays import Tree
+from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
+from stablecast.protocols.contract.kernels import (
+    GONE,
+    GROUP,
+    NEVER,
+    SENDS,
+    Member,
+    Message,
+    Outbox,
+    finish,
+    send_array,
+    send_numbers,
+    set_timer,
+    weigh,
+)
+from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes, columns
+
+DATA, RECAST_DATA, GOSSIP, REQUEST, FORWARD, REPAIR, RECAST_REQUEST = range(7)
+RECAST_PAUSE = 2
+"""Rounds between two multicasts of the same message."""
+BY_POLICY = -1
+BILLION = 1_000_000_000
+PS_PER_MS = 10**9
+
+
+@kernel
+def _draw(me: Member) -> float:
+    me.reg[DRAWS] += 1
+    return uniform(me.seed, PROTOCOL_STREAM + me.number, me.reg[DRAWS])
+
+
+@kernel
+def init(me: Member, now: int, out: Outbox) -> None:
+    """Gossip once a round, at a random phase; a sender also sends, one message after the other."""
+    begin_round(me)
+    me.reg[GOSSIP_AT] = now + int(_draw(me) * me.params[EVERY])
+    column = me.place[0]
+    me.reg[SEND_AT] = now + column * me.params[INTERVAL] // me.received.size if column >= 0 else NEVER
+    _set_timer(me, out)
+
+
+@kernel
+def start(me: Member, now: int, out: Outbox) -> None:
+    """No member starts anything: all run by their own timers."""
+
+
+@kernel
+def _set_timer(me: Member, out: Outbox) -> None:
+    set_timer(out, min(me.reg[GOSSIP_AT], me.reg[SEND_AT]))
+
+
+@kernel
+def handle_timer(me: Member, now: int, out: Outbox) -> None:
+    """Send what is due, gossip, and let go of what was kept long enough."""
+    if now >= me.reg[SEND_AT]:
+        _send_next(me, now, out)
+    if now >= me.reg[GOSSIP_AT]:
+        me.reg[GOSSIP_AT] = now + me.params[EVERY]
+        me.reg[TICKS] += 1
+        for k in range(words(total(me))):
+            me.own[at_asked(me) + k] = 0
+        expire(me, now)
+        if now >= me.params[ENDING]:
+            me.reg[OVER] = 1
+            me.reg[GOSSIP_AT] = NEVER
+            finish(out, 1)
+        else:
+            _gossip(me, out)
+    _set_timer(me, out)
+
+
+@kernel
+def _send_next(me: Member, now: int, out: Outbox) -> None:
+    message = me.place[0] * me.params[MESSAGES] + me.reg[SENT]
+    me.reg[SENT] += 1
+    me.reg[SEND_AT] = now + me.params[INTERVAL] if me.reg[SENT] < me.params[MESSAGES] else NEVER
+    _deliver(me, message, now)
+    if me.params[SEND_OMISSION] > 0 and _draw(me) * BILLION < me.params[SEND_OMISSION]:
+        me.reg[OMITTED] += 1
+        return
+    _send_data(me, out, DATA, GROUP, message)
+
+
+@kernel
+def _send_data(me: Member, out: Outbox, kind: int, dest: int, message: int) -> None:
+    send_numbers(out, kind, dest, 1, message, 0)
+    weigh(out, me.params[DATA_BYTES] + 2 * me.params[ENTRY_BYTES])
+
+
+@kernel
+def _deliver(me: Member, message: int, now: int) -> bool:
+    """Deliver a message, unless it was; tell whether it was new."""
+    if has(me.own, at_got(me), message):
+        me.reg[DUPLICATES] += 1
+        return False
+    add(me.own, at_got(me), message)
+    me.own[at_since(me) + message] = me.reg[TICKS] + 1
+    column = message // me.params[MESSAGES]
+    first = column * me.params[MESSAGES]
+    while me.received[column] < me.params[MESSAGES] and has(me.own, at_got(me), first + me.received[column]):
+        me.received[column] += 1
+    keep(me, message, now)
+    return True
+
+
+@kernel
+def _gossip(me: Member, out: Outbox) -> None:
+    """Tell a random member what has been delivered here."""
+    if me.group_size == 1:
+        return
+    dest = int(_draw(me) * (me.group_size - 1))
+    dest += dest >= me.number
+    if has(me.own, at_dead(me), dest):
+        return
+    size = words(total(me))
+    send_array(out, GOSSIP, dest, me.reg[NEWEST] + 1, me.own)  # as much of it as fits; the rest is not read
+    payload = (1 + 2 * _ranges(me)) * me.params[ENTRY_BYTES]
+    if me.params[POLICY] == UNTIL_STABLE:
+        payload += write_minima(me, out, size) * me.params[ENTRY_BYTES]
+    weigh(out, payload)
+
+
+@kernel
+def _ranges(me: Member) -> int:
+    """Return how many ranges of consecutive messages have been delivered here."""
+    count, before = 0, 0
+    for k in range(words(total(me))):
+        word = me.own[at_got(me) + k]
+        if word == 0 or word == (1 << BITS) - 1:
+            count += word != 0 and before == 0
+            before = word & 1
+            continue
+        for bit in range(BITS):
+            now = word >> bit & 1
+            count += now > before
+            before = now
+    return count
+
+
+@kernel
+def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
+    """Take in a message, or what another member has, lacks or asks for."""
+    if message.kind == GONE:
+        _count_out(me, message.source, now, out)
+    elif message.source == me.number or me.reg[OVER]:
+        return
+    elif message.kind in (DATA, RECAST_DATA):
+        if me.params[RECEIVE_LOSS] == 0 or _draw(me) * BILLION >= me.params[RECEIVE_LOSS]:
+            me.reg[FIRSTS] += _deliver(me, message.first, now) and message.kind == DATA
+    elif message.kind == REPAIR:
+        _deliver(me, message.first, now)
+    elif message.kind == GOSSIP:
+        _compare(me, message, out)
+        if me.params[POLICY] == UNTIL_STABLE:
+            take_minima(me, message, words(total(me)), now, out)
+    elif message.kind == REQUEST:
+        _answer_all(me, message, out)
+    elif message.kind == FORWARD:
+        _answer(me, message.first, message.second, out)
+    else:
+        _multicast_again(me, message.first, out)
+
+
+@kernel
+def _compare(me: Member, message: Message, out: Outbox) -> None:
+    """Ask for what the other one has, send what it lacks, and look for holes that both have."""
+    wanted, left = 0, me.params[LIMIT]
+    for k in range(words(total(me))):
+        mine, theirs = me.own[at_got(me) + k], message.array[k]
+        missing = theirs & ~mine & ~me.own[at_asked(me) + k]
+        me.own[at_scratch(me) + k] = 0
+        if missing != 0 and wanted < me.params[LIMIT]:
+            for bit in range(BITS):
+                if missing >> bit & 1 and wanted < me.params[LIMIT]:
+                    me.own[at_scratch(me) + k] |= 1 << bit
+                    me.own[at_asked(me) + k] |= 1 << bit
+                    wanted += 1
+        spare = me.own[at_held(me) + k] & ~theirs
+        if me.params[PUSH] and spare != 0:
+            left = _push(me, k, spare, left, message.source, out)
+    if wanted > 0:
+        me.reg[REQUESTS] += wanted
+        send_array(out, REQUEST, message.source, 1, me.own[at_scratch(me) :])
+        weigh(out, 2 * wanted * me.params[ENTRY_BYTES])
+    if me.params[RECAST]:
+        _look_for_shared_holes(me, message, out)
+
+
+@kernel
+def _push(me: Member, k: int, spare: int, left: int, dest: int, out: Outbox) -> int:
+    """Send messages that the other one lacks, if they came before this round; return how many more may be."""
+    for bit in range(BITS):
+        message = k * BITS + bit
+        if spare >> bit & 1 and left > 0 and me.own[at_since(me) + message] < me.reg[TICKS]:
+            me.reg[REPAIRS] += 1
+            _send_data(me, out, REPAIR, dest, message)
+            left -= 1
+    return left
+
+
+@kernel
+def _look_for_shared_holes(me: Member, message: Message, out: Outbox) -> None:
+    """Ask a sender to multicast again what both lack, though both have later messages of it."""
+    for column in range(me.received.size):
+        first = column * me.params[MESSAGES]
+        highest = me.params[MESSAGES] - 1
+        while highest > me.received[column] and not (
+            has(me.own, at_got(me), first + highest) and has(message.array, 0, first + highest)
+        ):
+            highest -= 1
+        for number in range(me.received[column], highest):
+            hole = first + number
+            neither = not has(me.own, at_got(me), hole) and not has(message.array, 0, hole)
+            if (
+                neither
+                and not has(me.own, at_asked(me), hole)
+                and out.marks[SENDS] < 2 * me.params[LIMIT] + 2
+            ):
+                add(me.own, at_asked(me), hole)
+                leader = column * me.group_size // me.received.size
+                send_numbers(out, RECAST_REQUEST, leader, 1, hole, 0)
+
+
+@kernel
+def _answer_all(me: Member, message: Message, out: Outbox) -> None:
+    """Send what was kept of what is asked for, and pass the rest on to members that should have kept it."""
+    for k in range(words(total(me))):
+        asked = message.array[k]
+        if asked != 0:
+            for bit in range(BITS):
+                if asked >> bit & 1:
+                    wanted = k * BITS + bit
+                    if not _answer(me, wanted, message.source, out):
+                        _pass_on(me, wanted, message.source, out)
+
+
+@kernel
+def _answer(me: Member, message: int, dest: int, out: Outbox) -> bool:
+    """Send a message to a member that asks for it, if it was kept here."""
+    if not holds(me, message):
+        return False
+    me.reg[REPAIRS] += 1
+    _send_data(me, out, REPAIR, dest, message)
+    return True
+
+
+@kernel
+def _pass_on(me: Member, message: int, dest: int, out: Outbox) -> None:
+    """Have a random one of a message's bufferers answer in one's place."""
+    if me.params[POLICY] not in (BUFFERERS, TWO_BUFFERS):
+        return
+    count = 0
+    for member in range(me.group_size):
+        count += _may_hold(me, member, message, dest)
+    chosen = int(_draw(me) * count)
+    for member in range(me.group_size):
+        if _may_hold(me, member, message, dest):
+            if chosen == 0:
+                me.reg[FORWARDS] += 1
+                send_numbers(out, FORWARD, member, 1, message, dest)
+                return
+            chosen -= 1
+
+
+@kernel
+def _may_hold(me: Member, member: int, message: int, dest: int) -> bool:
+    if member in (me.number, dest) or not is_bufferer(me, member, message):
+        return False
+    return not has(me.own, at_dead(me), member)
+
+
+@kernel
+def _multicast_again(me: Member, message: int, out: Outbox) -> None:
+    """Multicast a message again that many lack, unless that was done a short while ago."""
+    last = me.own[at_recast(me) + message]
+    if holds(me, message) and (last == 0 or me.reg[TICKS] + 1 >= last + RECAST_PAUSE):
+        me.own[at_recast(me) + message] = me.reg[TICKS] + 1
+        me.reg[RECASTS] += 1
+        _send_data(me, out, RECAST_DATA, GROUP, message)
+
+
+@kernel
+def _count_out(me: Member, member: int, now: int, out: Outbox) -> None:
+    """Go on without a member that is gone."""
+    if not has(me.own, at_dead(me), member):
+        add(me.own, at_dead(me), member)
+        me.reg[GONE_COUNT] += 1
+        if me.params[POLICY] == UNTIL_STABLE:
+            end_round_if_complete(me, now, out)
+
+
+def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
+    """Tell each member its column, -1 if it sends nothing."""
+    column_of = dict.fromkeys(range(sizes.group), -1)
+    for column in range(sizes.tracked):
+        column_of[column * sizes.group // sizes.tracked] = column
+    return columns([column_of[member] for member in range(sizes.group)])
+
+
+def resolve(values: tuple[int, ...]) -> tuple[int, ...]:
+    """Set when it is over: when the last message has been sent and kept for as long as any; and recasts."""
+    sending = values[MESSAGES] * values[INTERVAL]
+    ending = sending + (max(values[KEEP], values[SHORT]) + 2) * values[EVERY]
+    # Where only bufferers keep messages, their sender mostly cannot multicast them again.
+    recast = values[POLICY] != BUFFERERS if values[RECAST] == BY_POLICY else values[RECAST]
+    return (*values[:RECAST], int(recast), *values[RECAST + 1 : ENDING], values[ENDING] or ending)
+
+
+def check(sizes: Sizes) -> None:
+    """Refuse what makes no sense."""
+    values = sizes.params
+    for name, at, low, high in (
+        ("keep_rounds", KEEP, 1, 1 << 20),
+        ("short_rounds", SHORT, 0, 1 << 20),
+        ("policy", POLICY, 0, len(POLICIES) - 1),
+        ("copies", COPIES, 1, 1 << 40),
+        ("messages", MESSAGES, 1, 1 << 24),
+        ("limit", LIMIT, 1, 10_000),
+        ("budget", BUDGET, 0, 1 << 30),
+        ("receive_loss", RECEIVE_LOSS, 0, BILLION - 1),
+        ("send_omission", SEND_OMISSION, 0, BILLION - 1),
+    ):
+        if not low <= values[at] <= high:
+            raise InvalidInput(f"{name} {values[at]} is not accepted (accepted: {low} to {high})")
+    if values[POLICY] == TWO_BUFFERS and values[SHORT] > values[KEEP]:
+        raise InvalidInput(
+            f"short_rounds {values[SHORT]} is more than the rounds of the long-term buffer, {values[KEEP]}"
+        )
+
+
+def _own(sizes: Sizes) -> int:
+    messages = sizes.tracked * sizes.params[MESSAGES]
+    return (
+        5 * int(words(messages))
+        + 4 * messages
+        + int(words(sizes.group))
+        + known_size(sizes.group, sizes.tracked)
+    )
+
+
+def _side(sizes: Sizes) -> int:
+    return int(words(sizes.tracked * sizes.params[MESSAGES])) + known_size(sizes.group, sizes.tracked)
+
+
+PROTOCOL = Protocol(
+    name="bimodal",
+    title="an unreliable multicast, repaired by gossip; few or all members keep each message",
+    paper="buffering, sections 2 to 5",
+    kinds=("DATA", "RECAST", "GOSSIP", "REQUEST", "FORWARD", "REPAIR", "RECAST_REQUEST"),
+    start=start,
+    receive=receive,
+    handle_timer=handle_timer,
+    init=init,
+    places=places,
+    module=__name__,
+    parameters=(
+        Parameter("gossip_every", 100 * PS_PER_MS, "time between two rounds of a member, in ps"),
+        Parameter("keep_rounds", 20, "rounds that a message is kept"),
+        Parameter("policy", POLICIES["rounds"], "which messages are kept by whom, and for how long"),
+        Parameter("copies", 6 * MILLI, "members that keep a message, in thousandths"),
+        Parameter("hash", 0, "mix (0), the paper's shuffle table (1) or crc16 (2)"),
+        Parameter("short_rounds", 3, "rounds in the short-term buffer"),
+        Parameter("messages", 100, "of each sender"),
+        Parameter("interval", 10 * PS_PER_MS, "between two messages of a sender, in ps"),
+        Parameter("data_bytes", 1000, "of a message"),
+        Parameter("name_bytes", 4, "of a number"),
+        Parameter("receive_loss", 0, "that a member loses a multicast message, in billionths"),
+        Parameter("send_omission", 0, "that a message is not multicast at all, in billionths"),
+        Parameter(
+            "recast", BY_POLICY, "whether messages that many lack are multicast again; -1 by the policy"
+        ),
+        Parameter("push", 1, "whether members send what another one's gossip lacks"),
+        Parameter("limit", 32, "messages asked for, and sent, in one answer to gossip"),
+        Parameter("budget", 0, "messages that a member may keep; 0 for any number"),
+        Parameter("ending", 0, "when it is over, in ps; follows from the others"),
+    ),
+    resolve=resolve,
+    check=check,
+    autonomous=True,
+    roundless=True,
+    delivers=True,
+    summarise=summarise,
+    timed=True,
+    told=True,
+    messages=100,
+    registers=REGISTERS,
+    own=_own,
+    side=_side,
+    sends_max=lambda sizes: 2 * sizes.params[LIMIT] + 4,
+    arrays_max=2,
+)
