@@ -25,18 +25,23 @@ def _option(panel: str, text: str, *names: str) -> Any:
 
 def simulate_command(
     protocol: Annotated[str, typer.Argument(help="A name from 'stablecast protocols'.", show_default=False)],
-    topology: Annotated[str, _option(NETWORK, "tree, random-tree, balanced or random-graph.")] = "tree",
+    topology: Annotated[
+        str, _option(NETWORK, "tree, random-tree, balanced, random-graph or transit-stub.")
+    ] = "tree",
     degree: Annotated[
         int | None, _option(NETWORK, "Children of an inner node (balanced: neighbours).")
     ] = None,
     height: Annotated[int | None, _option(NETWORK, "Levels below the root.")] = None,
     fill: Annotated[int | None, _option(NETWORK, "Children of the nodes above the last level.")] = None,
-    nodes: Annotated[int | None, _option(NETWORK, "Nodes of a balanced tree or a random graph.")] = None,
+    nodes: Annotated[int | None, _option(NETWORK, "Nodes of a balanced tree or a graph.")] = None,
     edge_probability: Annotated[
         float | None, _option(NETWORK, "random-graph: that two nodes are linked (0.02).")
     ] = None,
+    extra_links: Annotated[
+        int | None, _option(NETWORK, "transit-stub: more links to stubs, and as many between stubs (0).")
+    ] = None,
     delay_max_us: Annotated[
-        float | None, _option(NETWORK, "random-graph: longest delay of a link (1000).")
+        float | None, _option(NETWORK, "Graphs: longest delay of a link (1000; transit-stub 20000).")
     ] = None,
     routes: Annotated[
         str, _option(NETWORK, "Ways on a graph: fewest hops (default), or least delay.")

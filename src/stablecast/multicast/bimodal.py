@@ -34,6 +34,7 @@ from stablecast.multicast.buffer_policy import (
     BUFFERERS,
     COPIES,
     DATA_BYTES,
+    DELIVERED,
     DRAWS,
     DUPLICATES,
     ENDING,
@@ -150,13 +151,27 @@ def handle_timer(me: Member, now: int, out: Outbox) -> None:
         for k in range(words(total(me))):
             me.own[at_asked(me) + k] = 0
         expire(me, now)
-        if now >= me.params[ENDING]:
+        if me.params[POLICY] == UNTIL_STABLE:
+            end_round_if_complete(me, now, out)  # one that is alone hears from nobody
+            if _is_through(me):
+                finish(out, 1)  # and goes on, for others
+        if me.params[POLICY] != UNTIL_STABLE and now >= me.params[ENDING]:
             me.reg[OVER] = 1
             me.reg[GOSSIP_AT] = NEVER
             finish(out, 1)
         else:
             _gossip(me, out)
     _set_timer(me, out)
+
+
+@kernel
+def _is_through(me: Member) -> bool:
+    """Tell whether all that will be sent is known to be everywhere."""
+    for column in range(me.received.size):
+        gone = has(me.own, at_dead(me), column * me.group_size // me.received.size)
+        if me.stable[column] < me.params[MESSAGES] and not gone:
+            return False
+    return True
 
 
 @kernel
@@ -184,6 +199,7 @@ def _deliver(me: Member, message: int, now: int) -> bool:
         me.reg[DUPLICATES] += 1
         return False
     add(me.own, at_got(me), message)
+    me.reg[DELIVERED] += 1
     me.own[at_since(me) + message] = me.reg[TICKS] + 1
     column = message // me.params[MESSAGES]
     first = column * me.params[MESSAGES]
@@ -388,7 +404,10 @@ def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
 
 
 def resolve(values: tuple[int, ...]) -> tuple[int, ...]:
-    """Set when it is over: when the last message has been sent and kept for as long as any; and recasts."""
+    """Set when it is over: when the last message has been sent and kept for as long as any; and recasts.
+
+    With ``until-stable`` it is over when all is stable.
+    """
     sending = values[MESSAGES] * values[INTERVAL]
     ending = sending + (max(values[KEEP], values[SHORT]) + 2) * values[EVERY]
     # Where only bufferers keep messages, their sender mostly cannot multicast them again.

@@ -14,6 +14,7 @@ from stablecast.multicast.buffer_policy import (
     BUFFERERS,
     COPIES,
     COUNT_MAX,
+    DELIVERED,
     DUPLICATES,
     EVICTED,
     FIRSTS,
@@ -39,6 +40,8 @@ class Delivery:
 
     messages_delivered: int
     """Messages that someone delivered."""
+    deliveries: int
+    """Deliveries at all members; each of a message of its own, or this would be more than what they have."""
     violations: int
     """Messages that some live members delivered and others did not: neither all nor none."""
     p_fail: float | None
@@ -90,6 +93,7 @@ def summarise(
     copies = sizes.params[COPIES] / MILLI
     return Delivery(
         messages_delivered=int((delivered > 0).sum()),
+        deliveries=int(reg[:, DELIVERED].sum()),
         violations=int(((delivered > 0) & (delivered < alive.sum())).sum()),
         p_fail=failure(members, min(copies, members), p_loss) if hashed and members > 1 else None,
         p_loss=p_loss,

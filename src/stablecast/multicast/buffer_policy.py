@@ -79,8 +79,9 @@ MILLI = 1000
     EVICTED,
     GONE_COUNT,
     OVER,
+    DELIVERED,
     REGISTERS,
-) = range(25)
+) = range(26)
 PS_PER_US = 1_000_000
 
 

@@ -35,7 +35,7 @@ COSTS = (
     "reorder",
     "detour_us",
 )
-SHAPE = ("degree", "height", "fill", "nodes", "members", "edge_probability", "delay_max_us")
+SHAPE = ("degree", "height", "fill", "nodes", "members", "edge_probability", "extra_links", "delay_max_us")
 TRAFFIC = tuple(field.name for field in dataclasses.fields(Traffic))
 TRIGGER = ("executions", "period_ms", "threshold", "retry_ms")
 RUN = (
@@ -78,6 +78,7 @@ class Options:
     nodes: int | None = None
     members: int | None = None
     edge_probability: float | None = None
+    extra_links: int | None = None
     delay_max_us: float | None = None
     routes: str = "hops"
     placement: str | None = None

@@ -76,8 +76,11 @@ class Topology:
         return int(self.member_nodes.size)
 
 
-def draw_members(tree: Tree, members: int | None, *, seed: int) -> NDArray[np.int64]:
-    """Choose the nodes that hold a member: all, or as many as asked for, drawn by the seed."""
+def draw_members(tree: Tree, members: int | None, *, seed: int, with_root: bool = False) -> NDArray[np.int64]:
+    """Choose the nodes that hold a member: all, or as many as asked for, drawn by the seed.
+
+    ``with_root`` puts a member on the root and draws the others.
+    """
     if members is None or members == tree.size:
         return np.arange(tree.size, dtype=np.int64)
     if not 1 <= members <= tree.size:
@@ -85,4 +88,6 @@ def draw_members(tree: Tree, members: int | None, *, seed: int) -> NDArray[np.in
             f"{members} members do not fit a topology of {tree.size} nodes (accepted: 1 to {tree.size})"
         )
     rng = np.random.default_rng([seed, 0x6D656D62])
-    return np.sort(rng.choice(tree.size, size=members, replace=False)).astype(np.int64)
+    first = int(with_root)
+    drawn = first + rng.choice(tree.size - first, size=members - first, replace=False)
+    return np.sort(np.concatenate((np.arange(first), drawn))).astype(np.int64)

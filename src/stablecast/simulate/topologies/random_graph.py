@@ -47,7 +47,7 @@ def random_graph(
     ends = np.concatenate((ends, _draw_joints(rng, nodes, ends)))
     longest_ps = round(delay_max_us * PS_PER_US)
     delay_ps = rng.integers(0, longest_ps, size=(ends.shape[0],), dtype=np.int64, endpoint=True)
-    tree, mesh = _number(nodes, ends, delay_ps, root=int(rng.integers(nodes)))
+    tree, mesh = number_graph(nodes, ends, delay_ps, root=int(rng.integers(nodes)))
     label = f"random-graph {nodes} nodes p {edge_probability}"
     if delay_max_us != DELAY_MAX_US:
         label += f" delay {delay_max_us:g} us"
@@ -127,7 +127,7 @@ def label_parts(ends: Ints, label: Ints) -> None:
         label[v] = label[label[v]]
 
 
-def _number(nodes: int, ends: Ints, delay_ps: Ints, *, root: int) -> tuple[Tree, Mesh]:
+def number_graph(nodes: int, ends: Ints, delay_ps: Ints, *, root: int) -> tuple[Tree, Mesh]:
     """Number the nodes breadth first from the root and part the links into the tree's and the others."""
     origin, to = np.concatenate((ends, ends[:, ::-1])).T
     start = np.concatenate(([0], np.cumsum(np.bincount(origin, minlength=nodes))))
