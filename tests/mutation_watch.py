@@ -114,7 +114,44 @@ def watch_acknowledging(name):
     return ""
 
 
+def watch_bimodal(name):
+    """Small groups with losses, all or none; with bufferers, nobody else keeps anything."""
+    for seed in range(8):
+        policy = ("until-stable", "bufferers", "two-buffers", "rounds")[seed % 4]
+        options = Options(
+            protocol="bimodal",
+            topology="balanced",
+            costs="links-only",
+            policy=policy,
+            members=8,
+            copies=4.0,
+            messages=20,
+            rate_per_s=100.0,
+            link_loss=0.05,
+            send_omission=0.1,
+            seed=seed,
+            until_ms=20_000.0,
+        )
+        result = simulate(options.setup())
+        found = result.delivery
+        if not result.completed:
+            return "a run does not end"
+        if found.violations > (0 if policy in ("until-stable", "rounds") else 1):
+            return f"neither all nor none: {found.violations} messages with {policy}"
+        if found.deliveries > 8 * 20:
+            return "something is delivered twice"
+        if policy == "bufferers" and not 2 < found.places_mean < 6:
+            return f"kept by {found.places_mean} members"
+        if policy == "bufferers" and found.repairs and not found.forwards:
+            return "no request is passed on"
+        if policy == "two-buffers" and found.omitted and not found.recasts:
+            return "nothing is multicast again"
+    return ""
+
+
 def watcher(name):
+    if name == "bimodal":
+        return watch_bimodal
     if name.partition("-")[0] in ACKNOWLEDGING:
         return watch_acknowledging
     if name.startswith("gsgc"):

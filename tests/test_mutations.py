@@ -255,6 +255,54 @@ MUTATIONS = {
         "        attach_number(me, column, number, other, me.own[other])\n",
         "        attach_number(me, column, number, other, me.received[other] + 1)\n",
     ),
+    "bimodal delivers what comes again": (
+        "bimodal",
+        "multicast/bimodal.py",
+        "    if has(me.own, at_got(me), message):\n",
+        "    if False:\n",
+    ),
+    "bimodal asks nobody": (
+        "bimodal",
+        "multicast/bimodal.py",
+        "        missing = theirs & ~mine & ~me.own[at_asked(me) + k]\n",
+        "        missing = 0\n",
+    ),
+    "bimodal's holders do not answer": (
+        "bimodal",
+        "multicast/bimodal.py",
+        "    if not holds(me, message):\n        return False\n",
+        "    return False\n",
+    ),
+    "bimodal passes no request on": (
+        "bimodal",
+        "multicast/bimodal.py",
+        "                        _pass_on(me, wanted, message.source, out)\n",
+        "                        pass\n",
+    ),
+    "bimodal lets go of a message after a round": (
+        "bimodal",
+        "multicast/buffer_policy.py",
+        "        if me.reg[TICKS] < me.own[at_since(me) + message] + me.params[KEEP]:\n",
+        "        if False:\n",
+    ),
+    "bimodal calls stable what not everyone has": (
+        "bimodal",
+        "multicast/until_stable.py",
+        "        if not has(me.own, _at_heard(me), member) and not has(me.own, at_dead(me), member):\n",
+        "        if member == 0 and not has(me.own, _at_heard(me), member):\n",
+    ),
+    "bimodal's bufferers are everyone": (
+        "bimodal",
+        "multicast/bufferers.py",
+        "    return value * n < C\n",
+        "    return value * n < C * n\n",
+    ),
+    "bimodal does not multicast again": (
+        "bimodal",
+        "multicast/bimodal.py",
+        "        _send_data(me, out, RECAST_DATA, GROUP, message)\n",
+        "        me.reg[RECASTS] -= 1\n",
+    ),
 }
 
 
@@ -292,7 +340,7 @@ def test_a_broken_kernel_is_noticed(name, tmp_path):
     [
         *("coordp", "fulldist", "train", "s_coordp", "s_train", "gsgc", "gsgc-local"),
         *("cubefulldist", "coord", "fulldist-lossy", "s_coord"),
-        *("timestamp", "timestamp-crash", "vector", "explicit", "transitive"),
+        *("timestamp", "timestamp-crash", "vector", "explicit", "transitive", "bimodal"),
     ],
 )
 def test_the_unbroken_kernels_are_not_complained_about(protocol, tmp_path):

@@ -50,6 +50,7 @@ from stablecast.multicast.buffer_policy import (
     MESSAGES,
     MILLI,
     NEWEST,
+    NEWS,
     OMITTED,
     OVER,
     POLICIES,
@@ -109,6 +110,7 @@ from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, S
 DATA, RECAST_DATA, GOSSIP, REQUEST, FORWARD, REPAIR, RECAST_REQUEST = range(7)
 RECAST_PAUSE = 2
 """Rounds between two multicasts of the same message."""
+QUIET_TIMES = 3
 BY_POLICY = -1
 BILLION = 1_000_000_000
 PS_PER_MS = 10**9
@@ -166,10 +168,14 @@ def handle_timer(me: Member, now: int, out: Outbox) -> None:
 
 @kernel
 def _is_through(me: Member) -> bool:
-    """Tell whether all that will be sent is known to be everywhere."""
+    """Tell whether all that will be sent is known to be everywhere.
+
+    Of a sender that is gone nobody knows what it sent: there it is that nothing new has come for long.
+    """
+    quiet = me.reg[TICKS] >= me.reg[NEWS] + QUIET_TIMES * me.params[KEEP]
     for column in range(me.received.size):
         gone = has(me.own, at_dead(me), column * me.group_size // me.received.size)
-        if me.stable[column] < me.params[MESSAGES] and not gone:
+        if me.stable[column] < me.params[MESSAGES] and not (gone and quiet):
             return False
     return True
 
@@ -200,6 +206,7 @@ def _deliver(me: Member, message: int, now: int) -> bool:
         return False
     add(me.own, at_got(me), message)
     me.reg[DELIVERED] += 1
+    me.reg[NEWS] = me.reg[TICKS]
     me.own[at_since(me) + message] = me.reg[TICKS] + 1
     column = message // me.params[MESSAGES]
     first = column * me.params[MESSAGES]

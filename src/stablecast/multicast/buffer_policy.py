@@ -80,8 +80,9 @@ MILLI = 1000
     GONE_COUNT,
     OVER,
     DELIVERED,
+    NEWS,
     REGISTERS,
-) = range(26)
+) = range(27)
 PS_PER_US = 1_000_000
 
 
