@@ -19,6 +19,7 @@ from stablecast.pipeline.runs import MissingRun, Runs
 from stablecast.pipeline.schema import DONE
 from stablecast.pipeline.tasks import Terms, run_point
 
+pytestmark = pytest.mark.xdist_group("timestamp_membership")  # its runs take seconds, once
 JUDGES = {claim.id: claim.judge for claim in membership.CLAIMS}
 ONE_SENDER, SEVERAL = QUICK_CASES
 

@@ -46,8 +46,6 @@ def explains(seen: int, trials: int, probability: float, confidence: float) -> b
 
 
 def _term(trials: int, successes: int, probability: float) -> float:
-    ways = (
-        math.lgamma(trials + 1) - math.lgamma(successes + 1) - math.lgamma(trials - successes + 1)
-    )
+    ways = math.lgamma(trials + 1) - math.lgamma(successes + 1) - math.lgamma(trials - successes + 1)
     failures = trials - successes
     return math.exp(ways + successes * math.log(probability) + failures * math.log1p(-probability))

@@ -182,9 +182,7 @@ def odds_table(runs: Runs) -> Table:
     rows = []
     for case in _cases(runs):
         extra = runs[_draws(case)].extra
-        cells = [
-            f"{formula(*case):.5f} / {extra[name] / TRIALS:.5f}" for name, formula in FORMULAS.items()
-        ]
+        cells = [f"{formula(*case):.5f} / {extra[name] / TRIALS:.5f}" for name, formula in FORMULAS.items()]
         rows.append((case[0], case[1], f"{100 * case[2]:g} %", *cells, f"{failure_limit(*case[1:]):.5f}"))
     return Table(
         key="odds",
