@@ -111,6 +111,8 @@ DATA, RECAST_DATA, GOSSIP, REQUEST, FORWARD, REPAIR, RECAST_REQUEST = range(7)
 RECAST_PAUSE = 2
 """Rounds between two multicasts of the same message."""
 QUIET_TIMES = 3
+TRIES = 16
+"""Draws until a member to gossip to is found that is not gone."""
 BY_POLICY = -1
 BILLION = 1_000_000_000
 PS_PER_MS = 10**9
@@ -221,8 +223,12 @@ def _gossip(me: Member, out: Outbox) -> None:
     """Tell a random member what has been delivered here."""
     if me.group_size == 1:
         return
-    dest = int(_draw(me) * (me.group_size - 1))
-    dest += dest >= me.number
+    dest = me.number
+    for _ in range(TRIES):
+        dest = int(_draw(me) * (me.group_size - 1))
+        dest += dest >= me.number
+        if not has(me.own, at_dead(me), dest):
+            break
     if has(me.own, at_dead(me), dest):
         return
     size = words(total(me))
@@ -276,14 +282,17 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
 
 @kernel
 def _compare(me: Member, message: Message, out: Outbox) -> None:
-    """Ask for what the other one has, send what it lacks, and look for holes that both have."""
+    """Ask for what the other one has, send what it lacks, and look for holes that both have.
+
+    The newest come first: what nobody has kept would else stand in the way of what can be had.
+    """
     wanted, left = 0, me.params[LIMIT]
-    for k in range(words(total(me))):
+    for k in range(words(total(me)) - 1, -1, -1):
         mine, theirs = me.own[at_got(me) + k], message.array[k]
         missing = theirs & ~mine & ~me.own[at_asked(me) + k]
         me.own[at_scratch(me) + k] = 0
         if missing != 0 and wanted < me.params[LIMIT]:
-            for bit in range(BITS):
+            for bit in range(BITS - 1, -1, -1):
                 if missing >> bit & 1 and wanted < me.params[LIMIT]:
                     me.own[at_scratch(me) + k] |= 1 << bit
                     me.own[at_asked(me) + k] |= 1 << bit

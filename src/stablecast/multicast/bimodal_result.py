@@ -95,7 +95,8 @@ def summarise(
         messages_delivered=int((delivered > 0).sum()),
         deliveries=int(reg[:, DELIVERED].sum()),
         violations=int(((delivered > 0) & (delivered < alive.sum())).sum()),
-        p_fail=failure(members, min(copies, members), p_loss) if hashed and members > 1 else None,
+        # Adding nothing turns a zero that came out negative into the usual one.
+        p_fail=failure(members, min(copies, members), p_loss) + 0.0 if hashed and members > 1 else None,
         p_loss=p_loss,
         buffer_max=int(reg[:, COUNT_MAX].max()),
         buffer_mean=float(reg[:, AREA].mean() / (now_ps * US_PER_PS)) if now_ps else 0.0,

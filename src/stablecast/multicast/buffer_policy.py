@@ -106,7 +106,7 @@ def at_held(me: Member) -> int:
 
 @kernel
 def at_kept(me: Member) -> int:
-    """Where the set begins of the messages that were in its buffer at some time."""
+    """Where the set begins of the messages that were in its long-term buffer at some time."""
     return 2 * words(total(me))
 
 
@@ -191,7 +191,8 @@ def keep(me: Member, message: int, now: int) -> None:
     if 0 < me.params[BUDGET] <= me.reg[COUNT]:
         _make_room(me, now)
     add(me.own, at_held(me), message)
-    add(me.own, at_kept(me), message)
+    if long:
+        add(me.own, at_kept(me), message)
     _note(me, 1, now)
     if short:
         me.own[at_short(me) + me.reg[SHORT_TAIL]] = message

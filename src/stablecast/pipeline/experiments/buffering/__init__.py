@@ -27,8 +27,8 @@ def points(full: bool) -> list[Point]:
 PAPER = Paper(
     name="buffering",
     title="Efficient Buffering in Reliable Multicast Protocols",
-    question="Is it enough that a few members keep each message, chosen by a hash that all can compute, how much"
-    " space does each member then need, and how often is a message not delivered to all?",
+    question="Is it enough that a few members keep each message, chosen by a hash that all can compute, how"
+    " much space does each member then need, and how often is a message not delivered to all?",
     points=points,
     tables=tuple(table for part in PARTS for table in part.TABLES),
     claims=tuple(sorted((claim for part in PARTS for claim in part.CLAIMS), key=lambda claim: claim.id)),

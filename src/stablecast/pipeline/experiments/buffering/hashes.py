@@ -130,10 +130,9 @@ def _one_table(runs: Runs) -> Judgement:
         paper="appears fair",
         measured=f"no bufferer for {100 * middle[0]:.2f} to {100 * middle[1]:.2f} % of messages",
         holds=all(expected / 2 <= share <= 2 * expected for share in middle),
-        why=f"coins would leave {100 * expected:.2f} % of messages without a bufferer; the middle half of"
-        f" {count} tables does not keep within a factor 2 of that, and {100 * found['nobody_zero']:.0f} % of"
-        f" tables never do it: a table settles it once and for all; on average"
-        f" {100 * found['nobody_mean']:.2f} %",
+        why=f"coins would leave {100 * expected:.2f} %; the middle half of {count} tables has to keep within"
+        f" a factor 2 of that. {100 * found['nobody_zero']:.0f} % of tables leave none without: a table"
+        f" settles it once and for all; on average it is {100 * found['nobody_mean']:.2f} %",
     )
 
 

@@ -2,11 +2,12 @@
 
 The paper's tree is lost with its drawing; the readings of `docs/papers/buffering.md` leave a binary tree with
 a member on every node and the sender at the root. Trees here are complete but for the last level, which has
-one or two nodes under each node above it, so 95 members stand for the paper's 100. The second network stands
-for its transit-stub one: a random graph with a mean degree of 4, on which a multicast takes the links of a
-shortest-path tree from its sender.
+one or two nodes under each node above it, so 95 members stand for the paper's 100. The transit-stub network
+has 200 nodes, or as many as members, and the sender on a central one; a multicast takes the links of a
+shortest-path tree from it. A random graph with a mean degree of 4 may stand beside them.
 
-Links take 5 ms and have 100 Mbps, hosts take no time. A gossip exchange is by asking only.
+Links have 100 Mbps and take 5 ms, or what the transit-stub network gives them; hosts take no time. A gossip
+exchange is by asking only.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from stablecast.pipeline.point import Point, simulation
 from stablecast.simulate.topologies.registry import topology
 from stablecast.theory.buffering_tree import printed_smallest_c_on_tree, tree_failure
 
-TREE, GRAPH = "tree", "random-graph"
-TOPOLOGIES = (TREE, GRAPH)
-"""The networks of Figures 2 and 3; a further one needs its options in :func:`shape`."""
-TITLES = {TREE: "binary tree", GRAPH: "random graph, mean degree 4"}
+TREE, GRAPH, TRANSIT = "tree", "random-graph", "transit-stub"
+TOPOLOGIES = (TREE, TRANSIT)
+"""The networks of Figures 2 and 3, the tree first; ``GRAPH`` may be added."""
+TITLES = {TREE: "binary tree", GRAPH: "random graph, mean degree 4", TRANSIT: "transit-stub network"}
+TRANSIT_NODES = 200
+"""Of the transit-stub network, unless there are more members."""
 NEAR_100 = 95
 """Members where the paper has 100."""
 _HEIGHT_AND_FILL = {
@@ -48,14 +51,16 @@ LOW_LOSS, HIGH_LOSS = 0.001, 0.015
 PERIOD_S = 0.1
 ORIGINAL, HASHED = "rounds", "bufferers"
 NAMES = {ORIGINAL: "original (pbcast-ipmc)", HASHED: "optimised (pbcast-hash)"}
-ABOUT = "Links of 5 ms and 100 Mbps, a round of gossip every 100 ms, one sender at the root."
+ABOUT = "Links of 100 Mbps, of 5 ms on the tree; a round of gossip every 100 ms; one sender, at the root."
 
 
 def shape(kind: str, members: int) -> dict[str, Any]:
-    """Return the options of a network of that many members, one on every node."""
+    """Return the options of a network of that many members, one on every node but on transit-stub."""
     if kind == TREE:
         height, fill = _HEIGHT_AND_FILL[members]
         return {"topology": "tree", "degree": 2, "height": height, "fill": fill}
+    if kind == TRANSIT:
+        return {"topology": TRANSIT, "nodes": max(TRANSIT_NODES, members), "members": members}
     return {"topology": "random-graph", "members": members, "edge_probability": round(4 / members, 6)}
 
 
@@ -114,6 +119,7 @@ def of(
         **common(policy, messages, rate_per_s, seed),
         "link_loss": link_loss,
         **({} if kind == TREE else {"cast": "multicast"}),
+        **({"propagation_us": 0.0} if kind == TRANSIT else {}),
         **options,
     }
     return _point(tuple(fields.items()))

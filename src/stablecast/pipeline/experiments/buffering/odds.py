@@ -1,4 +1,4 @@
-"""B2 and B3: P_1, P_2, P_fail and its limit against draws and runs, and the smallest C for P_fail of 0.1 %."""
+"""B2 and B3: P_1, P_2, P_fail and its limit against draws and runs, and the smallest C for a P_fail."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ DRAW = f"{__name__}:draw"
 TRIALS = 50_000
 CASES = tuple((n, C, loss) for n in (20, 100, 400) for C in (3.0, 6.0) for loss in (0.005, 0.05, 0.2))
 QUICK_CASES = tuple(case for case in CASES if case[0] <= 100)
-SHORT = 1000
-"""Members of the largest group for the limit."""
+LARGE = 100_000
+"""Members of the group in which equation (3) is compared with its limit."""
 LOSSES = (0.01, 0.05, 0.1)
 RUN_MEMBERS, RUN_COPIES, RUN_MESSAGES = 100, 4.0, 1000
 """Runs with few bufferers, so that some messages fail."""
@@ -106,11 +106,11 @@ def _limit(runs: Runs) -> Judgement:
         limit = failure_limit(C, loss)
         if drawn > interval(TRIALS, limit, DRAWS)[1]:
             above.append(f"{n} members, C {C:g}, loss {loss:g}")
-        far.append(limit / failure(100 * SHORT, C, loss))
+        far.append(limit / failure(LARGE, C, loss))
     apart = max(abs(ratio - 1) for ratio in far)
     return Judgement(
         paper="e^(-C(1 - P_loss))",
-        measured=f"apart by {100 * apart:.2f} % at {100 * SHORT:,} members; above in {len(above)} cases",
+        measured=f"apart by {100 * apart:.2f} % at {LARGE:,} members; above in {len(above)} cases",
         holds=not above and apart < 0.01,
         why="the limit is an upper bound for every group, which no draw exceeds beyond its interval, and what"
         f" equation (3) comes to in large groups; above: {'; '.join(above) or 'none'}",
@@ -130,8 +130,8 @@ def _independent(runs: Runs) -> Judgement:
         measured=", ".join(parts),
         holds=not astray,
         why=f"violations in runs of {RUN_MESSAGES:,} messages to {RUN_MEMBERS} members that lose them"
-        f" independently, C = {RUN_COPIES:g}, against the upper end of the {100 * RUNS:g} % interval of P_fail"
-        " for a sender that has its message",
+        f" independently, C = {RUN_COPIES:g}, against the upper end of the {100 * RUNS:g} % interval of"
+        " P_fail for a sender that has its message",
     )
 
 
@@ -153,9 +153,9 @@ def _smallest(runs: Runs) -> Judgement:
         paper="about 6 at 0.1 %, about 9 at 1.5 %",
         measured="; ".join(parts),
         holds=max(factors) <= FACTOR,
-        why=f"a binary tree of {NODES} members; at most {max(factors):.2f} from the paper, {FACTOR:g} allowed."
-        " 6 is equation (3); 9 is not, it is what the tree needs where a lost link loses a message for all"
-        " below",
+        why=f"a binary tree of {NODES} members; at most {max(factors):.2f} from the paper, {FACTOR:g}"
+        " allowed. 6 is equation (3); 9 is not, it is what the tree needs where a lost link"
+        " loses a message for all below",
     )
 
 

@@ -6,6 +6,8 @@ run is counted for each network. The reduction is that of means over time; maxim
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from stablecast.pipeline.experiments.buffering.confidence import RUNS, interval
 from stablecast.pipeline.experiments.buffering.measured import deliveries, delivery, mean
 from stablecast.pipeline.experiments.buffering.networks import (
@@ -69,10 +71,10 @@ def _large(members: int, policy: str) -> Point:
 
 
 def points(full: bool) -> list[Point]:
-    """Return long runs that count violations and, in full, large groups; other sizes are those of space."""
+    """Return long runs that count violations, and large groups; other sizes are those of space."""
     large = [_large(members, policy) for members in LARGE_SIZES for policy in (ORIGINAL, HASHED)]
     lengths = (LONG, QUICK_LONG) if full else (QUICK_LONG,)
-    return [*(large if full else []), *(_long(case, length) for case in CASES for length in lengths)]
+    return [*(large if full else large[:2]), *(_long(case, length) for case in CASES for length in lengths)]
 
 
 def reduction(runs: Runs, members: int, kind: str = TREE) -> tuple[float, float, float]:
@@ -110,6 +112,13 @@ def violations(runs: Runs, case: tuple[str, float, str]) -> tuple[int, int, int,
     return seen, interval(length, odds, RUNS)[1], length, odds
 
 
+def large_violations(runs: Runs, members: int) -> tuple[int, int]:
+    """Return violations in a large group, and the most that P_fail explains."""
+    odds = p_fail(TREE, members, LOW_LOSS, copies(TREE, members, LOW_LOSS))
+    seen = delivery(runs, _large(members, HASHED)).violations
+    return seen, interval(LARGE_MESSAGES[members], odds, RUNS)[1]
+
+
 def _reduction(runs: Runs) -> Judgement:
     found = {
         f"{n} {TITLES[kind]}": reduction(runs, n, kind) for kind in TOPOLOGIES for n in sizes_made(runs, kind)
@@ -130,13 +139,33 @@ def _large_reduction(runs: Runs) -> Judgement:
     found = [reduction(runs, n) for n in sizes]
     means, _, wanted = found[-1]
     apart = max(max(means / wanted, wanted / means) for means, _, wanted in found)
-    rises = all(a[0] < b[0] for a, b in zip(found, found[1:], strict=False))
+    rises = all(a[0] < b[0] for a, b in pairwise(found))
     return Judgement(
         paper="the larger the group, the less at each member",
         measured=f"by {means:.0f} (n/C {wanted:.0f}) at {sizes[-1]:,} members",
         holds=rises and apart <= FACTOR,
         why=f"means over time on binary trees of {sizes[0]} to {sizes[-1]:,} members, the reduction growing"
         f" with every size; at most {apart:.2f} from n/C",
+    )
+
+
+def _large_violations(runs: Runs) -> Judgement:
+    parts, holds = [], True
+    for members in _sizes(runs):
+        if members not in LARGE_SIZES:
+            continue
+        seen, most = large_violations(runs, members)
+        holds &= seen <= most
+        parts.append(f"{seen} of at most {most} at {members:,}")
+    if not parts:
+        raise MissingRun(f"this run was not made: {_large(LARGE_SIZES[0], HASHED).replay}")
+    return Judgement(
+        paper="P_fail",
+        measured=", ".join(parts),
+        holds=holds,
+        why=f"violations against the upper end of the {100 * RUNS:g} % interval of the tree's P_fail; a"
+        " message lost near the root is asked for by half of the members at once, all from the same few"
+        " bufferers, and has to come to all in rounds that grow only with the logarithm of the group",
     )
 
 
@@ -165,8 +194,8 @@ def _high(runs: Runs) -> Judgement:
     return _violated(
         runs,
         cases,
-        "rounds by the group's size alone are too few where each message of a repair may be lost too: some"
-        " messages have bufferers and are not everywhere in time",
+        "rounds by the group's size alone leave no room for lost requests and repairs, so some messages that"
+        " have bufferers may not be everywhere in time",
     )
 
 
@@ -203,6 +232,12 @@ CLAIMS = (
         text="Beyond the paper: the reduction goes on with group size",
         judge=_large_reduction,
     ),
+    Claim(
+        id="B8f",
+        kind="trend",
+        text="Beyond the paper: in large groups too all-or-none is violated no more often than P_fail says",
+        judge=_large_violations,
+    ),
 )
 
 
@@ -237,7 +272,24 @@ def violations_table(runs: Runs) -> Table:
     )
 
 
-TABLES = (violations_table,)
+def reduction_table(runs: Runs) -> Table:
+    """Show by what buffers shrink at every size."""
+    rows = []
+    for members in _sizes(runs):
+        means, peaks, wanted = reduction(runs, members)
+        large = large_violations(runs, members) if members in LARGE_SIZES else ("-", "-")
+        rows.append((members, round(wanted, 1), round(means, 1), round(peaks, 1), *large))
+    return Table(
+        key="reduction",
+        title="Buffers of the original over those of the optimised protocol, binary trees",
+        columns=("members", "n/C", "means over time", "maxima", "violations", "at most, 99 %"),
+        rows=tuple(rows),
+        note=f"{RATE:g} messages/s, {100 * LOW_LOSS:g} % lost on each link. Violations are counted in large"
+        f" groups, of {', '.join(f'{LARGE_MESSAGES[n]:,}' for n in LARGE_SIZES)} messages.",
+    )
+
+
+TABLES = (violations_table, reduction_table)
 
 
 def figure_reduction(runs: Runs) -> Figure:

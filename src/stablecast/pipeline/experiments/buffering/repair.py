@@ -1,7 +1,7 @@
 """B4: requests go on to a bufferer, and what was received is remembered as ranges.
 
 How many ranges a gossip message carries is read from the bytes of a run: all other messages' sizes and
-numbers are known, and a range is two numbers.
+numbers are known, and a range is two numbers. A request that is passed on has a header only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def ranges(runs: Runs, policy: str, loss: float) -> float:
     data = MESSAGES + found.repairs
     requests = result.messages_sent - gossip - data - found.forwards
     known = data * (HEADER + PAYLOAD + 2 * NUMBER) + requests * HEADER + found.requests * 2 * NUMBER
-    known += found.forwards * (HEADER + 2 * NUMBER) + gossip * (HEADER + NUMBER)
+    known += found.forwards * HEADER + gossip * (HEADER + NUMBER)
     return (result.sent_bytes - known) / (gossip * 2 * NUMBER)
 
 
@@ -62,8 +62,8 @@ def _forwarded(runs: Runs) -> Judgement:
         paper="the request goes on to a random bufferer",
         measured=f"{min(forwards):,} to {max(forwards):,} passed on; {chains[HASHED]} messages for a repair",
         holds=min(forwards) > 0 and not any(of_original) and chains == CHAIN,
-        why=f"gossip, request, request passed on, repair, against {chains[ORIGINAL]} originally, where nothing"
-        f" is passed on; receivers lose {', '.join(f'{100 * loss:g} %' for loss in _losses(runs))}",
+        why=f"gossip, request, request passed on, repair, against {chains[ORIGINAL]} originally, where"
+        f" nothing is passed on; receivers lose {', '.join(f'{100 * loss:g} %' for loss in _losses(runs))}",
     )
 
 
@@ -92,8 +92,8 @@ def _ranges(runs: Runs) -> Judgement:
         paper="lists of typically one range",
         measured=f"{without:.2f} without loss, {found[0]:.2f} to {found[-1]:.2f} with",
         holds=without <= 1 and max(found) < FEW_RANGES,
-        why=f"ranges in a gossip message, by the bytes of the runs, {', '.join(f'{100 * loss:g} %' for loss in _losses(runs))}"
-        f" lost; a list of identifiers would have up to {MESSAGES:,}",
+        why=f"ranges in a gossip message, by the bytes of the runs, {100 * _losses(runs)[0]:g} to"
+        f" {100 * _losses(runs)[-1]:g} % lost; a list of identifiers would have up to {MESSAGES:,}",
     )
 
 
