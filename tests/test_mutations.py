@@ -269,13 +269,13 @@ MUTATIONS = {
     ),
     "bimodal's holders do not answer": (
         "bimodal",
-        "multicast/bimodal.py",
+        "multicast/repair.py",
         "    if not holds(me, message):\n        return False\n",
         "    return False\n",
     ),
     "bimodal passes no request on": (
         "bimodal",
-        "multicast/bimodal.py",
+        "multicast/repair.py",
         "                        _pass_on(me, wanted, message.source, out)\n",
         "                        pass\n",
     ),
@@ -299,8 +299,8 @@ MUTATIONS = {
     ),
     "bimodal does not multicast again": (
         "bimodal",
-        "multicast/bimodal.py",
-        "        _send_data(me, out, RECAST_DATA, GROUP, message)\n",
+        "multicast/repair.py",
+        "        send_data(me, out, RECAST_DATA, GROUP, message)\n",
         "        me.reg[RECASTS] -= 1\n",
     ),
 }

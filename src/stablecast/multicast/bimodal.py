@@ -33,15 +33,12 @@ from stablecast.multicast.buffer_policy import (
     BUDGET,
     BUFFERERS,
     COPIES,
-    DATA_BYTES,
     DELIVERED,
-    DRAWS,
     DUPLICATES,
     ENDING,
     ENTRY_BYTES,
     EVERY,
     FIRSTS,
-    FORWARDS,
     GONE_COUNT,
     GOSSIP_AT,
     INTERVAL,
@@ -57,10 +54,8 @@ from stablecast.multicast.buffer_policy import (
     POLICY,
     PUSH,
     RECAST,
-    RECASTS,
     RECEIVE_LOSS,
     REGISTERS,
-    REPAIRS,
     REQUESTS,
     SEND_AT,
     SEND_OMISSION,
@@ -73,14 +68,27 @@ from stablecast.multicast.buffer_policy import (
     at_dead,
     at_got,
     at_held,
-    at_recast,
     at_scratch,
     at_since,
     expire,
-    holds,
-    is_bufferer,
     keep,
     total,
+)
+from stablecast.multicast.repair import (
+    DATA,
+    FORWARD,
+    GOSSIP,
+    KINDS,
+    RECAST_DATA,
+    RECAST_REQUEST,
+    REPAIR,
+    REQUEST,
+    answer,
+    answer_all,
+    draw,
+    multicast_again,
+    push_spare,
+    send_data,
 )
 from stablecast.multicast.until_stable import (
     begin_round,
@@ -90,7 +98,6 @@ from stablecast.multicast.until_stable import (
     write_minima,
 )
 from stablecast.overlays import Tree
-from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
 from stablecast.protocols.contract.kernels import (
     GONE,
     GROUP,
@@ -107,9 +114,6 @@ from stablecast.protocols.contract.kernels import (
 )
 from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes, columns
 
-DATA, RECAST_DATA, GOSSIP, REQUEST, FORWARD, REPAIR, RECAST_REQUEST = range(7)
-RECAST_PAUSE = 2
-"""Rounds between two multicasts of the same message."""
 QUIET_TIMES = 3
 TRIES = 16
 """Draws until a member to gossip to is found that is not gone."""
@@ -119,16 +123,10 @@ PS_PER_MS = 10**9
 
 
 @kernel
-def _draw(me: Member) -> float:
-    me.reg[DRAWS] += 1
-    return uniform(me.seed, PROTOCOL_STREAM + me.number, me.reg[DRAWS])
-
-
-@kernel
 def init(me: Member, now: int, out: Outbox) -> None:
     """Gossip once a round, at a random phase; a sender also sends, one message after the other."""
     begin_round(me)
-    me.reg[GOSSIP_AT] = now + int(_draw(me) * me.params[EVERY])
+    me.reg[GOSSIP_AT] = now + int(draw(me) * me.params[EVERY])
     column = me.place[0]
     me.reg[SEND_AT] = now + column * me.params[INTERVAL] // me.received.size if column >= 0 else NEVER
     _set_timer(me, out)
@@ -188,16 +186,10 @@ def _send_next(me: Member, now: int, out: Outbox) -> None:
     me.reg[SENT] += 1
     me.reg[SEND_AT] = now + me.params[INTERVAL] if me.reg[SENT] < me.params[MESSAGES] else NEVER
     _deliver(me, message, now)
-    if me.params[SEND_OMISSION] > 0 and _draw(me) * BILLION < me.params[SEND_OMISSION]:
+    if me.params[SEND_OMISSION] > 0 and draw(me) * BILLION < me.params[SEND_OMISSION]:
         me.reg[OMITTED] += 1
         return
-    _send_data(me, out, DATA, GROUP, message)
-
-
-@kernel
-def _send_data(me: Member, out: Outbox, kind: int, dest: int, message: int) -> None:
-    send_numbers(out, kind, dest, 1, message, 0)
-    weigh(out, me.params[DATA_BYTES] + 2 * me.params[ENTRY_BYTES])
+    send_data(me, out, DATA, GROUP, message)
 
 
 @kernel
@@ -225,7 +217,7 @@ def _gossip(me: Member, out: Outbox) -> None:
         return
     dest = me.number
     for _ in range(TRIES):
-        dest = int(_draw(me) * (me.group_size - 1))
+        dest = int(draw(me) * (me.group_size - 1))
         dest += dest >= me.number
         if not has(me.own, at_dead(me), dest):
             break
@@ -264,7 +256,7 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
     elif message.source == me.number or me.reg[OVER]:
         return
     elif message.kind in (DATA, RECAST_DATA):
-        if me.params[RECEIVE_LOSS] == 0 or _draw(me) * BILLION >= me.params[RECEIVE_LOSS]:
+        if me.params[RECEIVE_LOSS] == 0 or draw(me) * BILLION >= me.params[RECEIVE_LOSS]:
             me.reg[FIRSTS] += _deliver(me, message.first, now) and message.kind == DATA
     elif message.kind == REPAIR:
         _deliver(me, message.first, now)
@@ -273,11 +265,11 @@ def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
         if me.params[POLICY] == UNTIL_STABLE:
             take_minima(me, message, words(total(me)), now, out)
     elif message.kind == REQUEST:
-        _answer_all(me, message, out)
+        answer_all(me, message, out)
     elif message.kind == FORWARD:
-        _answer(me, message.first, message.second, out)
+        answer(me, message.first, message.second, out)
     else:
-        _multicast_again(me, message.first, out)
+        multicast_again(me, message.first, out)
 
 
 @kernel
@@ -299,25 +291,13 @@ def _compare(me: Member, message: Message, out: Outbox) -> None:
                     wanted += 1
         spare = me.own[at_held(me) + k] & ~theirs
         if me.params[PUSH] and spare != 0:
-            left = _push(me, k, spare, left, message.source, out)
+            left = push_spare(me, k, spare, left, message.source, out)
     if wanted > 0:
         me.reg[REQUESTS] += wanted
         send_array(out, REQUEST, message.source, 1, me.own[at_scratch(me) :])
         weigh(out, 2 * wanted * me.params[ENTRY_BYTES])
     if me.params[RECAST]:
         _look_for_shared_holes(me, message, out)
-
-
-@kernel
-def _push(me: Member, k: int, spare: int, left: int, dest: int, out: Outbox) -> int:
-    """Send messages that the other one lacks, if they came before this round; return how many more may be."""
-    for bit in range(BITS):
-        message = k * BITS + bit
-        if spare >> bit & 1 and left > 0 and me.own[at_since(me) + message] < me.reg[TICKS]:
-            me.reg[REPAIRS] += 1
-            _send_data(me, out, REPAIR, dest, message)
-            left -= 1
-    return left
 
 
 @kernel
@@ -341,64 +321,6 @@ def _look_for_shared_holes(me: Member, message: Message, out: Outbox) -> None:
                 add(me.own, at_asked(me), hole)
                 leader = column * me.group_size // me.received.size
                 send_numbers(out, RECAST_REQUEST, leader, 1, hole, 0)
-
-
-@kernel
-def _answer_all(me: Member, message: Message, out: Outbox) -> None:
-    """Send what was kept of what is asked for, and pass the rest on to members that should have kept it."""
-    for k in range(words(total(me))):
-        asked = message.array[k]
-        if asked != 0:
-            for bit in range(BITS):
-                if asked >> bit & 1:
-                    wanted = k * BITS + bit
-                    if not _answer(me, wanted, message.source, out):
-                        _pass_on(me, wanted, message.source, out)
-
-
-@kernel
-def _answer(me: Member, message: int, dest: int, out: Outbox) -> bool:
-    """Send a message to a member that asks for it, if it was kept here."""
-    if not holds(me, message):
-        return False
-    me.reg[REPAIRS] += 1
-    _send_data(me, out, REPAIR, dest, message)
-    return True
-
-
-@kernel
-def _pass_on(me: Member, message: int, dest: int, out: Outbox) -> None:
-    """Have a random one of a message's bufferers answer in one's place."""
-    if me.params[POLICY] not in (BUFFERERS, TWO_BUFFERS):
-        return
-    count = 0
-    for member in range(me.group_size):
-        count += _may_hold(me, member, message, dest)
-    chosen = int(_draw(me) * count)
-    for member in range(me.group_size):
-        if _may_hold(me, member, message, dest):
-            if chosen == 0:
-                me.reg[FORWARDS] += 1
-                send_numbers(out, FORWARD, member, 1, message, dest)
-                return
-            chosen -= 1
-
-
-@kernel
-def _may_hold(me: Member, member: int, message: int, dest: int) -> bool:
-    if member in (me.number, dest) or not is_bufferer(me, member, message):
-        return False
-    return not has(me.own, at_dead(me), member)
-
-
-@kernel
-def _multicast_again(me: Member, message: int, out: Outbox) -> None:
-    """Multicast a message again that many lack, unless that was done a short while ago."""
-    last = me.own[at_recast(me) + message]
-    if holds(me, message) and (last == 0 or me.reg[TICKS] + 1 >= last + RECAST_PAUSE):
-        me.own[at_recast(me) + message] = me.reg[TICKS] + 1
-        me.reg[RECASTS] += 1
-        _send_data(me, out, RECAST_DATA, GROUP, message)
 
 
 @kernel
@@ -453,6 +375,12 @@ def check(sizes: Sizes) -> None:
         )
 
 
+def _extra_bytes(sizes: Sizes) -> tuple[int, ...]:
+    """What names a message, and who lacks it; all else is weighed as it is sent."""
+    named = {FORWARD: 3, RECAST_REQUEST: 2}
+    return tuple(sizes.entry_bytes * named.get(kind, 0) for kind in range(len(KINDS)))
+
+
 def _own(sizes: Sizes) -> int:
     messages = sizes.tracked * sizes.params[MESSAGES]
     return (
@@ -471,7 +399,7 @@ PROTOCOL = Protocol(
     name="bimodal",
     title="an unreliable multicast, repaired by gossip; few or all members keep each message",
     paper="buffering, sections 2 to 5",
-    kinds=("DATA", "RECAST", "GOSSIP", "REQUEST", "FORWARD", "REPAIR", "RECAST_REQUEST"),
+    kinds=KINDS,
     start=start,
     receive=receive,
     handle_timer=handle_timer,
@@ -509,6 +437,7 @@ PROTOCOL = Protocol(
     told=True,
     messages=100,
     registers=REGISTERS,
+    extra_bytes=_extra_bytes,
     own=_own,
     side=_side,
     sends_max=lambda sizes: 2 * sizes.params[LIMIT] + 4,

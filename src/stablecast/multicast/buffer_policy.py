@@ -17,9 +17,11 @@ Identifiers are numbers from 0: a sender's column times the messages of each, pl
 
 from __future__ import annotations
 
+import numpy as np
+
 from stablecast._jit import kernel
 from stablecast.frontier.sets import add, has, remove, words
-from stablecast.multicast.bufferers import chooses
+from stablecast.multicast.bufferers import chooses, message_state
 from stablecast.protocols.contract.kernels import Member
 
 ROUNDS, BUFFERERS, TWO_BUFFERS, UNTIL_STABLE = 0, 1, 2, 3
@@ -159,11 +161,22 @@ def at_rest(me: Member) -> int:
 
 
 @kernel
-def is_bufferer(me: Member, member: int, message: int) -> bool:
-    """Tell whether a member is one of those that keep a message, as this member's view has it."""
-    column, number = message // me.params[MESSAGES], message % me.params[MESSAGES]
+def state_of(me: Member, message: int) -> np.uint64:
+    """Return the part of a message's hash that does not depend on the member."""
+    return message_state(me.params[HASH], message // me.params[MESSAGES], message % me.params[MESSAGES])
+
+
+@kernel
+def is_chosen(me: Member, member: int, state: np.uint64) -> bool:
+    """Tell whether a member is one of those that keep the message of a state, by this member's view."""
     view = me.group_size - me.reg[GONE_COUNT]
-    return chooses(me.params[HASH], column, number, member, view, me.params[COPIES] / MILLI)
+    return chooses(me.params[HASH], state, member, view, me.params[COPIES] / MILLI)
+
+
+@kernel
+def is_bufferer(me: Member, message: int) -> bool:
+    """Tell whether this member is one of those that keep a message."""
+    return is_chosen(me, me.number, state_of(me, message))
 
 
 @kernel
@@ -185,7 +198,7 @@ def keep(me: Member, message: int, now: int) -> None:
     """Put a message that has come into the buffers that it belongs in."""
     policy = me.params[POLICY]
     short = policy == TWO_BUFFERS
-    long = policy in (ROUNDS, UNTIL_STABLE) or is_bufferer(me, me.number, message)
+    long = policy in (ROUNDS, UNTIL_STABLE) or is_bufferer(me, message)
     if not (short or long):
         return
     if 0 < me.params[BUDGET] <= me.reg[COUNT]:
@@ -216,7 +229,7 @@ def _make_room(me: Member, now: int) -> None:
     while me.reg[SHORT_HEAD] < me.reg[SHORT_TAIL]:
         message = me.own[at_short(me) + me.reg[SHORT_HEAD]]
         me.reg[SHORT_HEAD] += 1
-        if holds(me, message) and not is_bufferer(me, me.number, message):
+        if holds(me, message) and not is_bufferer(me, message):
             release(me, message, now)
             me.reg[EVICTED] += 1
             return
@@ -237,7 +250,7 @@ def expire(me: Member, now: int) -> None:
         if me.reg[TICKS] < me.own[at_since(me) + message] + me.params[SHORT]:
             break
         me.reg[SHORT_HEAD] += 1
-        if not is_bufferer(me, me.number, message):
+        if not is_bufferer(me, message):
             release(me, message, now)
     while me.params[POLICY] != UNTIL_STABLE and me.reg[LONG_HEAD] < me.reg[LONG_TAIL]:
         message = me.own[at_long(me) + me.reg[LONG_HEAD]]

@@ -113,11 +113,20 @@ def pick_member(
 
 
 @kernel
-def chooses(scheme: int, source: int, number: int, address: int, n: int, C: float) -> bool:
-    """Tell, in a kernel, whether a member of a view of ``n`` buffers a message, by one of the hashes."""
+def message_state(scheme: int, source: int, number: int) -> np.uint64:
+    """Return what a hash comes to after a message's identifier: the part that all members share."""
     if scheme == MIX:
-        return is_below(mix_member(mix_message(0, source, number), address), n, C)
+        return mix_message(0, source, number)
     if scheme == SHUFFLE:
-        return is_below(shuffle_member(shuffle_message(source, number, _TABLE), address, _TABLE), n, C)
-    crc = crc16_word(crc16_word(crc16_word(0, source), number), address)
-    return is_below(crc / 65536.0, n, C)
+        return np.uint64(shuffle_message(source, number, _TABLE))
+    return np.uint64(crc16_word(crc16_word(0, source), number))
+
+
+@kernel
+def chooses(scheme: int, state: np.uint64, address: int, n: int, C: float) -> bool:
+    """Tell, in a kernel, whether a member of a view of ``n`` buffers the message of a state."""
+    if scheme == MIX:
+        return is_below(mix_member(state, address), n, C)
+    if scheme == SHUFFLE:
+        return is_below(shuffle_member(int(np.int64(state)), address, _TABLE), n, C)
+    return is_below(crc16_word(int(np.int64(state)), address) / 65536.0, n, C)

@@ -1,7 +1,7 @@
 """B4: requests go on to a bufferer, and what was received is remembered as ranges.
 
 How many ranges a gossip message carries is read from the bytes of a run: all other messages' sizes and
-numbers are known, and a range is two numbers. A request that is passed on has a header only.
+numbers are known, and a range is two numbers. A request that is passed on names a message and who lacks it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def ranges(runs: Runs, policy: str, loss: float) -> float:
     data = MESSAGES + found.repairs
     requests = result.messages_sent - gossip - data - found.forwards
     known = data * (HEADER + PAYLOAD + 2 * NUMBER) + requests * HEADER + found.requests * 2 * NUMBER
-    known += found.forwards * HEADER + gossip * (HEADER + NUMBER)
+    known += found.forwards * (HEADER + 3 * NUMBER) + gossip * (HEADER + NUMBER)
     return (result.sent_bytes - known) / (gossip * 2 * NUMBER)
 
 
