@@ -1,6 +1,57 @@
 """Message stability in reliable multicast groups: knowing when every member has a message."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from stablecast.errors import StablecastError
 
+if TYPE_CHECKING:
+    from stablecast.live.group import Group
+    from stablecast.live.joining import join
+    from stablecast.live.levels import at_least, each_zone, everyone, members, zones
+    from stablecast.live.receipt import Receipt
+    from stablecast.live.results import Delivery, Stable, StableInSmallerView, TimedOut
+
 __version__ = "0.1.0"
-__all__ = ["StablecastError", "__version__"]
+
+_LAZY = {
+    "Delivery": "stablecast.live.results",
+    "Group": "stablecast.live.group",
+    "Receipt": "stablecast.live.receipt",
+    "Stable": "stablecast.live.results",
+    "StableInSmallerView": "stablecast.live.results",
+    "TimedOut": "stablecast.live.results",
+    "at_least": "stablecast.live.levels",
+    "each_zone": "stablecast.live.levels",
+    "everyone": "stablecast.live.levels",
+    "join": "stablecast.live.joining",
+    "members": "stablecast.live.levels",
+    "zones": "stablecast.live.levels",
+}
+
+__all__ = [
+    "Delivery",
+    "Group",
+    "Receipt",
+    "Stable",
+    "StableInSmallerView",
+    "StablecastError",
+    "TimedOut",
+    "__version__",
+    "at_least",
+    "each_zone",
+    "everyone",
+    "join",
+    "members",
+    "zones",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the parts of live groups when they are first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LAZY[name]), name)

@@ -24,3 +24,23 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> InvalidInput:
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return InvalidInput(f"unknown {what} '{name}'{hint} (accepted: {', '.join(names)})")
+
+
+class BindFailed(StablecastError):
+    """An address cannot be bound: in use, not of this machine, or not permitted."""
+
+
+class JoinFailed(StablecastError):
+    """No view took this process in; the message says whom it asked, and what they said."""
+
+
+class GroupClosed(StablecastError):
+    """The group was closed, or this member has left it."""
+
+
+class BufferFull(StablecastError):
+    """The member's share of the buffers is used up, and it was told not to wait."""
+
+
+class DrainTimedOut(StablecastError, TimeoutError):
+    """Own messages were not all stable in time; the member is still in the group."""

@@ -8,6 +8,9 @@ from typing import Any
 
 import typer
 
+from stablecast.cli.demo import demo_command
+from stablecast.cli.key import key_command
+from stablecast.cli.node import node_command
 from stablecast.cli.output import FOUND_FAILURE, INTERRUPTED, WRONG_USAGE, complain
 from stablecast.cli.protocols import protocols_command
 from stablecast.cli.reproduce import reproduce_command
@@ -26,6 +29,9 @@ app = typer.Typer(
 app.command("simulate")(simulate_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
+app.command("demo")(demo_command)
+app.command("node")(node_command)
+app.command("key")(key_command)
 app.command("protocols")(protocols_command)
 
 

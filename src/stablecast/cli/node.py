@@ -1,0 +1,104 @@
+"""``stablecast node``: a member of a live group, whose lines appear at all, and are reported stable."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stablecast.cli.output import WRONG_USAGE, complain
+
+if TYPE_CHECKING:
+    from stablecast.live.keys import Keyring
+    from stablecast.trace.log import EventLog
+
+
+def node_command(
+    group: Annotated[str, typer.Option(help="The group's name.", show_default=False)],
+    bind: Annotated[str, typer.Option(help="Address to receive on; port 0 for any.")] = "127.0.0.1:0",
+    seed: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a member to join through; may be repeated.", show_default=False),
+    ] = None,
+    protocol: Annotated[str, typer.Option(help="A name from 'stablecast protocols'.")] = "gsgc",
+    key_file: Annotated[
+        Path | None,
+        typer.Option(help="The group's key; otherwise the variable STABLECAST_KEY.", show_default=False),
+    ] = None,
+    member: Annotated[
+        str, typer.Option(help="This member's name; its address by default.", show_default=False)
+    ] = "",
+    zone: Annotated[str, typer.Option(help="Where this member is.", show_default=False)] = "",
+    advertise: Annotated[
+        str | None,
+        typer.Option(help="Address that others reach this member at, if not --bind.", show_default=False),
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="Address to serve metrics and status on.", show_default=False)
+    ] = None,
+    trace: Annotated[Path | None, typer.Option(help="New file for events.", show_default=False)] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Bind other addresses than loopback without a key.")
+    ] = False,
+    stay: Annotated[bool, typer.Option("--stay", help="Stay in the group when standard input ends.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+) -> int:
+    """Join a group; multicast lines of standard input, and print what is delivered, stable and new.
+
+    At the end of standard input it waits until its messages are stable, and leaves; so it does at Ctrl-C,
+    without the waiting.
+
+    Example: stablecast node --group orders --bind 127.0.0.1:7002 --seed 127.0.0.1:7001
+    """
+    import asyncio
+
+    from stablecast.cli.node_session import NodeSession
+    from stablecast.errors import BindFailed, JoinFailed
+
+    settings: dict[str, Any] = {
+        "bind": bind,
+        "seeds": tuple(seed or ()),
+        "protocol": protocol,
+        "key": _key(key_file),
+        "member": member,
+        "zone": zone,
+        "advertise": advertise,
+        "metrics": metrics,
+        "insecure": insecure,
+    }
+    words = ["stablecast", "node", "--group", group]
+    words += ["--protocol", protocol] if protocol != "gsgc" else []
+    words += ["--key-file", str(key_file)] if key_file is not None else []
+    words += ["--insecure"] if insecure else []
+    log = _log(trace)
+    session = NodeSession(
+        group, settings, command=shlex.join([*words, "--seed"]), log=log, stay=stay, as_json=as_json
+    )
+    source = None if sys.stdin is None else sys.stdin.fileno()
+    try:
+        return asyncio.run(session.run(source, sys.stdout.fileno()))
+    except (BindFailed, JoinFailed) as error:
+        complain(str(error))
+        return WRONG_USAGE
+    finally:
+        if log is not None:
+            log.close()
+
+
+def _key(file: Path | None) -> Keyring | None:
+    import os
+
+    from stablecast.live.keys import ENVIRONMENT_VARIABLE, keyring_from_env, keyring_from_file
+
+    if file is not None:
+        return keyring_from_file(file)
+    return keyring_from_env() if ENVIRONMENT_VARIABLE in os.environ else None
+
+
+def _log(file: Path | None) -> EventLog | None:
+    from stablecast.trace.log import EventLog
+
+    return None if file is None else EventLog(file)

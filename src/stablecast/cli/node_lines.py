@@ -1,0 +1,119 @@
+"""What ``stablecast node`` says: a line for people, or a JSON object, for each thing that happens."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from stablecast.live.results import (
+    Delivery,
+    Event,
+    HistoryGone,
+    MemberEvicted,
+    MemberExcluded,
+    MemberFailed,
+    MemberLagging,
+    MemberRecovered,
+    MessagesLost,
+    Outcome,
+    Released,
+    Settled,
+    Stable,
+    StableInSmallerView,
+    ViewChanged,
+)
+
+
+class Lines:
+    """Makes lines of one kind."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+
+    def joined(self, *, group: str, me: str, address: str, members: Sequence[str], command: str) -> str:
+        """Say where this member is, and how others come to it."""
+        fields = {"group": group, "member": me, "address": address, "members": list(members), "join": command}
+        text = f"{me} is in group {group} at {address}, with {len(members) - 1} others"
+        return self._line("joined", fields, f"{text}; others join with: {command}")
+
+    def deliveries(self, batch: list[Delivery]) -> str:
+        """Show messages."""
+        return "".join(map(self._delivery, batch))
+
+    def _delivery(self, delivery: Delivery) -> str:
+        fields = {"source": delivery.source, "seq": delivery.seq, **_payload(delivery.payload)}
+        text = printable(delivery.payload.decode("utf-8", "replace"))
+        return self._line("delivery", fields, f"{delivery.source}/{delivery.seq}: {text}")
+
+    def outcome(self, outcome: Outcome) -> str:
+        """Say what became of an own message."""
+        source, seq = outcome.id
+        fields: dict[str, Any] = {"source": source, "seq": seq, "seconds": round(outcome.seconds, 6)}
+        if not isinstance(outcome, Stable | StableInSmallerView):
+            return self._line("not_stable", fields, f"not stable: {source}/{seq}")
+        gone = outcome.gone if isinstance(outcome, StableInSmallerView) else ()
+        fields |= {"members": list(outcome.members), "gone": list(gone)}
+        text = f"stable: {source}/{seq} at {_names(outcome.members)} after {outcome.seconds * 1000:.1f} ms"
+        return self._line("stable", fields, text + (f"; gone: {_names(gone)}" if gone else ""))
+
+    def event(self, event: Event) -> str:
+        """Tell what happened in the group; nothing of copies that were let go."""
+        if isinstance(event, Released):
+            return ""
+        kind = re.sub(r"(?<!^)([A-Z])", r"_\1", type(event).__name__).lower()
+        return self._line(kind, dataclasses.asdict(event), _in_words(event))
+
+    def left(self, group: str, me: str) -> str:
+        """Say that this member has left."""
+        return self._line("left", {"group": group, "member": me}, f"{me} has left group {group}")
+
+    def _line(self, kind: str, fields: dict[str, Any], text: str) -> str:
+        if self._as_json:
+            return json.dumps({"event": kind, **fields}, ensure_ascii=False) + "\n"
+        return text + "\n"
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters written out, as they might do things to a terminal."""
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _payload(payload: bytes) -> dict[str, str]:
+    try:
+        return {"text": payload.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(payload).decode()}
+
+
+def _names(members: Sequence[str]) -> str:
+    return ", ".join(members) or "nobody"
+
+
+def _in_words(event: Event) -> str:
+    match event:
+        case ViewChanged():
+            parts = (("joined", event.joined), ("left", event.left), ("failed", event.failed))
+            changes = "".join(f"; {what}: {_names(who)}" for what, who in parts if who)
+            cut_off = "" if event.main else "; cut off from the main part"
+            return f"view: {_names(event.members)}{changes}{cut_off}"
+        case MemberFailed(member):
+            return f"failed: {member}"
+        case MemberLagging(member, seconds):
+            return f"lagging: {member}, for {seconds:.1f} s"
+        case MemberRecovered(member):
+            return f"recovered: {member}"
+        case MemberExcluded(member, seconds):
+            return f"excluded: {member}, too slow for {seconds:.1f} s"
+        case MemberEvicted(member, seconds):
+            return f"evicted: {member}, for {seconds:.0f} s"
+        case Settled(reason):
+            return f"settled: {reason}"
+        case HistoryGone() | MessagesLost():
+            what = "no longer kept" if isinstance(event, HistoryGone) else "lost"
+            return f"{what}: {event.source}/{event.first} to {event.last}"
+        case Released(source, seq):
+            return f"released: {source}/{seq}"

@@ -1,0 +1,1 @@
+"""Live groups: the protocols of the papers between real processes, over UDP."""

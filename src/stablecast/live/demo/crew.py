@@ -1,0 +1,143 @@
+"""The processes of a demo: forked from a server that has all loaded, killed, and never left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from types import TracebackType
+
+from stablecast.live.demo.member import Part, play
+from stablecast.live.demo.preload import PROTOCOL_VARIABLE
+from stablecast.live.demo.reports import (
+    Failed,
+    Joined,
+    Order,
+    Status,
+    Stopped,
+    decode_report,
+    encode,
+)
+
+END_S = 5.0
+"""How long members may take to leave before they are ended."""
+
+
+@dataclass
+class Hand:
+    """One process."""
+
+    name: str
+    process: ForkServerProcess
+    pipe: Connection
+    address: str | None = None
+    status: Status | None = None
+    stopped: bool = False
+    failure: str | None = None
+    """Why it cannot go on, in its own words."""
+    killed: bool = False
+    open: bool = True
+    """Whether it may still tell something."""
+
+
+class Crew:
+    """Starts processes, and knows what they told last; leaving its context ends them all."""
+
+    def __init__(self, protocol: str) -> None:
+        self.hands: dict[str, Hand] = {}
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["__main__", "stablecast.live.demo.preload"])
+        before = os.environ.get(PROTOCOL_VARIABLE)
+        os.environ[PROTOCOL_VARIABLE] = protocol
+        try:
+            forkserver.ensure_running()
+        finally:
+            if before is None:
+                del os.environ[PROTOCOL_VARIABLE]
+            else:
+                os.environ[PROTOCOL_VARIABLE] = before
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        for hand in self.hands.values():
+            hand.process.kill()
+        for hand in self.hands.values():
+            hand.process.join()
+            hand.pipe.close()
+            hand.process.close()
+
+    def start(self, part: Part) -> None:
+        """Start a member."""
+        here, there = self._context.Pipe()
+        process = self._context.Process(target=play, args=(part, there), name=part.name, daemon=True)
+        self.hands[part.name] = Hand(part.name, process, here)
+        process.start()
+        there.close()
+
+    def kill(self, name: str) -> None:
+        """Kill a member as ``kill -9`` does, by its process's number."""
+        hand = self.hands[name]
+        hand.killed = True
+        hand.process.kill()
+
+    def order(self, name: str, order: Order) -> None:
+        """Tell a member what to do; one that is gone is found out by what it does not tell."""
+        hand = self.hands[name]
+        try:
+            hand.pipe.send_bytes(encode(order))
+        except OSError:
+            hand.open = False
+
+    @property
+    def living(self) -> list[Hand]:
+        """Those that were not killed."""
+        return [hand for hand in self.hands.values() if not hand.killed]
+
+    def listen(self, timeout: float) -> None:
+        """Take in what members tell, waiting for it if there is nothing yet."""
+        pipes = {hand.pipe: hand for hand in self.hands.values() if hand.open}
+        for pipe in wait(list(pipes), timeout):
+            assert isinstance(pipe, Connection)
+            _take(pipes[pipe])
+
+    def end(self) -> None:
+        """Wait for members that were told to leave; those that do not are ended with the rest."""
+        until = time.monotonic() + END_S
+        while any(hand.open for hand in self.living) and time.monotonic() < until:
+            self.listen(until - time.monotonic())
+
+    def lost(self) -> list[str]:
+        """Tell of members that ended by themselves, or cannot go on."""
+        found = []
+        for hand in self.living:
+            if hand.failure is not None:
+                found.append(f"{hand.name} failed: {hand.failure}")
+            elif not hand.open:
+                hand.process.join(END_S)
+                found.append(f"{hand.name} ended by itself, with exit code {hand.process.exitcode}")
+        return found
+
+
+def _take(hand: Hand) -> None:
+    try:
+        report = decode_report(hand.pipe.recv_bytes())
+    except (EOFError, OSError):
+        hand.open = False
+        return
+    match report:
+        case Joined(address):
+            hand.address = address
+        case Status():
+            hand.status = report
+        case Stopped(status):
+            hand.status, hand.stopped = status, True
+        case Failed(reason):
+            hand.failure = reason

@@ -1,0 +1,207 @@
+"""What one process of a demo does: join, send its share at its rate, tell how it is doing, and obey."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from stablecast.errors import StablecastError
+from stablecast.live.demo.plan import payload_of
+from stablecast.live.demo.reports import (
+    Failed,
+    Joined,
+    Leave,
+    Report,
+    SendUpTo,
+    Status,
+    Stopped,
+    StopTrace,
+    decode_order,
+    encode,
+)
+from stablecast.live.group import Group
+from stablecast.live.injection import InjectedTransport, Injection
+from stablecast.live.joining import join
+from stablecast.live.results import Delivery
+from stablecast.live.transport import Transport
+from stablecast.live.udp import UdpTransport
+from stablecast.membership.view import Address
+from stablecast.trace.log import EventLog
+
+STATUS_EVERY_S = 0.1
+BEHIND_S = 0.1
+"""A sender that was held up makes good for so much of it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One member's part in a demo."""
+
+    name: str
+    group: str
+    protocol: str
+    key: bytes
+    seeds: tuple[str, ...]
+    share: int
+    rate_per_s: float
+    size: int
+    injection: Injection
+    trace: Path
+    trace_offset_s: float
+    """The same at all members, so that their times can be compared."""
+
+
+def play(part: Part, pipe: Connection) -> None:
+    """Be a member until told to leave; the entry of its process."""
+    # Who interrupts the demo interrupts its conductor, which ends the members.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(BrokenPipeError, EOFError):
+        try:
+            asyncio.run(_Player(part, pipe).play())
+        except StablecastError as error:
+            pipe.send_bytes(encode(Failed(str(error))))
+        except Exception as error:
+            pipe.send_bytes(encode(Failed(f"{type(error).__name__}: {error}")))
+            raise
+
+
+class TracedTransport(InjectedTransport):
+    """Has everything written down before a datagram tells of it, since this process may be killed."""
+
+    def __init__(self, inner: Transport, injection: Injection, log: EventLog) -> None:
+        super().__init__(inner, injection)
+        self._log = log
+
+    def send(self, datagram: bytes, to: Sequence[Address]) -> None:
+        """Write the log, then send."""
+        self._log.flush()
+        super().send(datagram, to)
+
+
+class Deliveries:
+    """Holds what comes against what was sent: in order, once, and unchanged."""
+
+    def __init__(self, size: int) -> None:
+        self.last: dict[str, int] = {}
+        self.wrong = 0
+        self._size = size
+
+    def take(self, batch: list[Delivery], *, from_the_start: bool) -> None:
+        """Look at deliveries; who was not there from the start may begin with any number."""
+        for delivery in batch:
+            source, seq = delivery.source, delivery.seq
+            before = self.last.get(source, 0 if from_the_start else seq - 1)
+            self.last[source] = seq
+            if seq != before + 1 or not self._is_intact(delivery):
+                self.wrong += 1
+
+    def _is_intact(self, delivery: Delivery) -> bool:
+        if "#" in delivery.source:  # it goes on with its count, and its numbers begin anew
+            return len(delivery.payload) == self._size
+        return delivery.payload == payload_of(delivery.source, delivery.seq, self._size)
+
+
+class _Player:
+    """A member at work."""
+
+    def __init__(self, part: Part, pipe: Connection) -> None:
+        self._part = part
+        self._pipe = pipe
+        self._sent = 0
+        self._allowed = 0
+        self._more_allowed = asyncio.Event()
+        self._over = asyncio.Event()
+        self._deliveries = Deliveries(part.size)
+        self._log = EventLog(part.trace)
+
+    async def play(self) -> None:
+        part = self._part
+        udp = await UdpTransport.open(("127.0.0.1", 0))
+        group = await join(
+            part.group,
+            seeds=part.seeds,
+            protocol=part.protocol,
+            key=part.key,
+            member=part.name,
+            transport=TracedTransport(udp, part.injection, self._log),
+            trace=self._log,
+            trace_offset_s=part.trace_offset_s,
+        )
+        async with group:
+            self._tell(Joined(group.address))
+            loop = asyncio.get_running_loop()
+            loop.add_reader(self._pipe.fileno(), self._obey, group)
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    working = [
+                        tasks.create_task(work(group)) for work in (self._send, self._take, self._report)
+                    ]
+                    await self._over.wait()
+                    for task in working:
+                        task.cancel()
+            finally:
+                loop.remove_reader(self._pipe.fileno())
+
+    def _tell(self, report: Report) -> None:
+        self._pipe.send_bytes(encode(report))
+
+    def _obey(self, group: Group) -> None:
+        try:
+            order = decode_order(self._pipe.recv_bytes())
+        except (EOFError, OSError):
+            os._exit(1)  # the conductor is gone, and nobody wants to know
+        match order:
+            case SendUpTo(count):
+                self._allowed = count
+                self._more_allowed.set()
+            case StopTrace():
+                self._log.close()
+                self._tell(Stopped(self._status(group)))
+            case Leave():
+                self._over.set()
+
+    async def _send(self, group: Group) -> None:
+        part, loop = self._part, asyncio.get_running_loop()
+        due = loop.time()
+        while self._sent < part.share:
+            while self._sent >= self._allowed:
+                self._more_allowed.clear()
+                await self._more_allowed.wait()
+            due = max(due, loop.time() - BEHIND_S) + 1 / part.rate_per_s
+            if due > loop.time():
+                await asyncio.sleep(due - loop.time())
+            await group.send(payload_of(part.name, self._sent + 1, part.size))
+            self._sent += 1
+
+    async def _take(self, group: Group) -> None:
+        async for batch in group.batches():
+            self._deliveries.take(batch, from_the_start="#" not in group.me)
+
+    async def _report(self, group: Group) -> None:
+        while True:
+            self._tell(self._status(group))
+            await asyncio.sleep(STATUS_EVERY_S)
+
+    def _status(self, group: Group) -> Status:
+        stats = group.stats()
+        return Status(
+            me=stats.me,
+            state=stats.state,
+            members=stats.members,
+            sent=self._sent,
+            frontier=stats.frontier,
+            received=self._deliveries.last,
+            waiting=stats.waiting,
+            unstable_messages=stats.unstable_messages,
+            unstable_bytes=stats.unstable_bytes,
+            peak_bytes=stats.peak_bytes,
+            repairs_asked=stats.repairs_asked,
+            repairs_sent=stats.repairs_sent,
+            wrong=self._deliveries.wrong,
+        )

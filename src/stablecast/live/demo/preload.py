@@ -1,0 +1,14 @@
+"""Imported once by the server that members are forked from: what all of them need is loaded, and shared."""
+
+from __future__ import annotations
+
+import os
+
+import stablecast.live.demo.member  # noqa: F401
+from stablecast.live.warm import warm
+
+PROTOCOL_VARIABLE = "STABLECAST_DEMO_PROTOCOL"
+"""Names the protocol whose kernels are loaded; a member of another one loads its own."""
+
+if os.environ.get(PROTOCOL_VARIABLE):
+    warm(os.environ[PROTOCOL_VARIABLE])

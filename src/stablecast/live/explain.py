@@ -1,0 +1,144 @@
+"""Who has a message, who keeps it waiting, and how a member is doing: read from an engine as it is."""
+
+from __future__ import annotations
+
+from stablecast.live.engine import Engine
+from stablecast.live.in_view import InView
+from stablecast.live.levels import Spread
+from stablecast.live.results import Explanation, Laggard, MessageId
+from stablecast.live.stats import Stats
+from stablecast.live.streams import Kept
+from stablecast.live.wire import Data
+
+
+def _find(engine: Engine, id: MessageId) -> tuple[InView, int, Kept] | None:
+    """Return the view, the source's rank and the run that a message ends in, if it is not stable yet."""
+    here = engine.in_view
+    if here is None or id.source not in here.labels:
+        return None
+    source = here.labels.index(id.source)
+    for kept in here.streams[source].kept.values():
+        if kept.seq >= id.seq:
+            return here, source, kept
+    return None
+
+
+def _part_of(kept: Kept, seq: int) -> int:
+    return kept.last - (kept.seq - seq) if isinstance(kept.run, Data) else kept.last
+
+
+def laggards(engine: Engine, id: MessageId, now: float) -> tuple[Laggard, ...]:
+    """Return the members that are not known to have a message."""
+    found = _find(engine, id)
+    if found is None:
+        return ()
+    here, source, kept = found
+    part, stream = _part_of(kept, id.seq), here.streams[source]
+    return tuple(
+        Laggard(
+            member=label,
+            has_up_to=_seq_at(here, source, here.has[rank][source]),
+            since=now - kept.at,
+            last_heard=0.0 if rank == here.rank else now - here.detector.last_heard(rank),
+        )
+        for rank, label in enumerate(here.labels)
+        if here.has[rank][source] < part and stream.stable < part and rank != source
+    )
+
+
+def _seq_at(here: InView, source: int, part: int) -> int:
+    """Return the last message that is whole with a part."""
+    stream = here.streams[source]
+    if part <= stream.stable:
+        return stream.stable_seq
+    best = stream.stable_seq
+    for kept in stream.kept.values():
+        if kept.first > part:
+            break
+        best = kept.seq if kept.last <= part else max(best, kept.seq - (kept.last - part))
+    return best
+
+
+def spread(engine: Engine, id: MessageId) -> Spread | None:
+    """Return who is known to have an own message, None if that is not known any more."""
+    here = engine.in_view
+    if here is None or id.source != engine.label:
+        return None
+    if id.seq <= engine.outcomes.stable_seq:
+        return Spread(here.view.members, frozenset(here.labels))
+    found = _find(engine, id)
+    if found is None:
+        return Spread(here.view.members, frozenset((engine.label,)))
+    _, source, kept = found
+    part = _part_of(kept, id.seq)
+    has = frozenset(label for rank, label in enumerate(here.labels) if here.has[rank][source] >= part)
+    return Spread(here.view.members, has | {engine.label})
+
+
+def explain(engine: Engine, id: MessageId) -> Explanation:
+    """Tell what keeps a message from being stable, as this member knows it."""
+    here, now = engine.in_view, engine.transport.now()
+    past = engine.past.get(id.source)
+    if past is not None and id.seq <= past.stable_seq:
+        return Explanation(id, "stable", ())
+    if here is None or id.source not in here.labels:
+        return Explanation(id, "unknown", ())
+    stream = here.streams[here.labels.index(id.source)]
+    if id.seq <= stream.stable_seq:
+        return Explanation(id, "stable", ())
+    if id.seq > stream.seq:
+        own = id.source == engine.label and engine.packer is not None and id.seq <= engine.packer.messages
+        return Explanation(id, "sending" if own else "unknown", ())
+    return Explanation(id, "waiting", laggards(engine, id, now))
+
+
+def describe(engine: Engine) -> Stats:
+    """Return how a member is doing."""
+    here, counters, now = engine.in_view, engine.counters, engine.transport.now()
+    oldest = _oldest(here)
+    held_by: tuple[str, ...] = ()
+    if here is not None and oldest is not None:
+        source, kept = oldest
+        held_by = tuple(label for rank, label in enumerate(here.labels) if here.has[rank][source] < kept.last)
+    view = engine.view
+    refused = dict(engine.seal.refused)
+    for reason in ("malformed", "misdirected", "untrusted"):
+        refused[reason] = getattr(counters, reason)
+    return Stats(
+        me=engine.label,
+        group=engine.options.group,
+        state=engine.agreement.state,
+        protocol=engine.options.protocol,
+        members=() if here is None else tuple(here.labels),
+        view_epoch=0 if view is None else view.epoch,
+        main=view is not None and view.line == engine.options.group,
+        sent=counters.sent,
+        stable=engine.outcomes.stable_seq,
+        delivered=counters.delivered,
+        waiting=engine.waiting,
+        unstable_messages=0 if here is None else sum(s.seq - s.stable_seq for s in here.streams),
+        unstable_bytes=0 if here is None else here.kept_bytes(),
+        peak_bytes=counters.peak_bytes,
+        oldest_unstable_s=0.0 if oldest is None else now - oldest[1].at,
+        held_by=held_by,
+        repairs_asked=counters.repairs_asked + (0 if here is None else here.repairs_asked),
+        repairs_sent=counters.repairs_sent + (0 if here is None else here.repairs_sent),
+        views=counters.views,
+        data_bytes=counters.data_bytes,
+        control_bytes=counters.control_bytes,
+        repair_bytes=counters.repair_bytes,
+        refused=refused,
+        frontier={} if here is None else {s.label: s.stable_seq for s in here.streams},
+        time_to_stable_p50=engine.times.percentile(0.5),
+        time_to_stable_p90=engine.times.percentile(0.9),
+        time_to_stable_p99=engine.times.percentile(0.99),
+        step_s=0.0 if here is None else here.pace.step,
+        window_bytes=int(engine.window.size),
+    )
+
+
+def _oldest(here: InView | None) -> tuple[int, Kept] | None:
+    if here is None:
+        return None
+    found = [(source, s.oldest) for source, s in enumerate(here.streams) if s.oldest is not None]
+    return min(found, key=lambda entry: entry[1].at, default=None)

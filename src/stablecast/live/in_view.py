@@ -1,0 +1,417 @@
+"""One member in one view: what has come of each source, what is asked for, kept and let go.
+
+Everything here ends with the view.  At its end all members that go on together have the same of every source,
+the cut, so all of that is stable, and the next view begins with empty buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from stablecast.live.options import Options
+from stablecast.live.pace import Pace
+from stablecast.live.streams import Kept, Run, Stream, last_part
+from stablecast.live.tracker import Tracker
+from stablecast.live.wire import (
+    AnyFrame,
+    Data,
+    Fragment,
+    Nak,
+    Progress,
+    SentSoFar,
+    Stability,
+)
+from stablecast.membership.actions import Randomness
+from stablecast.membership.detector import Detector
+from stablecast.membership.messages import Alive
+from stablecast.membership.view import View
+from stablecast.multicast.bufferers import buffers, named
+
+NAK_AFTER_S = 0.002
+"""A gap is waited for so long, in case datagrams only changed places."""
+NAK_AGAIN_S = 0.02
+NAK_MOST_S = 0.5
+NAK_RANGES = 64
+ASK_SOURCE_TRIES = 2
+"""Requests that go to the source before others are asked."""
+REPAIR_BYTES = 256 << 10
+"""Most bytes that one request is answered with."""
+ANNOUNCE_FIRST_S = 0.01
+ANNOUNCE_MOST_S = 0.5
+HASH_MASK = (1 << 32) - 1
+
+
+class Surroundings(Protocol):
+    """What the engine does for a view."""
+
+    def to_rank(self, frame: AnyFrame, rank: int) -> None:
+        """Send a frame to one member."""
+
+    def to_all(self, frame: AnyFrame) -> None:
+        """Send a frame to all other members."""
+
+    def took(self, stream: Stream, run: Run, now: float) -> None:
+        """Take note of a run that has joined its source's prefix."""
+
+    def released(self, source: int, stream: Stream, runs: list[Kept], now: float) -> None:
+        """Take note of runs that everyone has."""
+
+    def dropped(self, stream: Stream, runs: list[Kept], now: float) -> None:
+        """Take note of runs that are kept elsewhere."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the application has too much waiting for it."""
+
+
+class InView:
+    """One member in one view."""
+
+    def __init__(
+        self,
+        view: View,
+        session: int,
+        numbers: Sequence[tuple[int, int]],
+        *,
+        options: Options,
+        around: Surroundings,
+        rng: Randomness,
+        now: float,
+    ) -> None:
+        self.view = view
+        self.rank = view.rank_of(session)
+        self.size = len(view.members)
+        self.labels = [member.label for member in view.members]
+        self.ranks = {member.session: rank for rank, member in enumerate(view.members)}
+        self.addresses = [member.address for member in view.members]
+        self.others = [a for rank, a in enumerate(self.addresses) if rank != self.rank]
+        self.options = options
+        self.streams = [
+            Stream(label, parts=parts, messages=messages)
+            for label, (parts, messages) in zip(self.labels, numbers, strict=True)
+        ]
+        self.own = self.streams[self.rank]
+        self.pace = Pace(options.pace, self.size)
+        self.detector = Detector(
+            view, session, fail_after=options.fail_after, every=options.alive_every, rng=rng, now=now
+        )
+        bases = [parts for parts, _ in numbers]
+        self.has = [list(bases) for _ in bases]
+        """For each member, its last part of each source that was heard of."""
+        self.limit: list[int] | None = None
+        """While the view ends, the last part of each source that may be taken in."""
+        self.repairs_asked = 0
+        self.repairs_sent = 0
+        self.own_lost_at = -1.0
+        """When somebody last asked for a message of one's own."""
+        self._around = around
+        self._rng = rng
+        self._holders: Sequence[int] = ()
+        self._announce_at = 0.0
+        self._announce_wait = ANNOUNCE_FIRST_S
+        self._tells_stable = False
+        self._pressed_at = 0.0
+        self._hash = named("mix")
+        self.tracker = Tracker(
+            options.protocol,
+            view=view.id,
+            rank=self.rank,
+            bases=bases,
+            pace=self.pace,
+            send=self._send_stability,
+            now=now,
+        )
+        machine = self.tracker.machine
+        self._knows_own = machine.protocol.name == "explicit"
+
+    def _send_stability(self, frame: Stability, rank: int) -> None:
+        if rank < 0:
+            self._around.to_all(frame)
+        else:
+            self._around.to_rank(frame, rank)
+
+    # Data
+
+    def kept_bytes(self) -> int:
+        """Return what all copies that are kept take."""
+        return sum(stream.kept_bytes + stream.ahead_bytes for stream in self.streams)
+
+    def add_own(self, run: Run, now: float) -> int:
+        """Take a run that this member is about to send; return its size."""
+        size = self.own.append(run, now)
+        self.has[self.rank][self.rank] = self.own.prefix
+        self._around.took(self.own, run, now)
+        self.tracker.has_received(self.rank, self.own.prefix, now)
+        self._announce_wait = ANNOUNCE_FIRST_S
+        self._announce_at = now + ANNOUNCE_FIRST_S
+        self._press(now)
+        return size
+
+    def take(self, run: Run, now: float) -> None:
+        """Take in a run of another member, from itself or from who keeps a copy."""
+        source = run.source
+        if not 0 <= source < self.size or source == self.rank or not _is_sound(run):
+            return
+        stream = self.streams[source]
+        if self.limit is not None and last_part(run) > self.limit[source]:
+            return
+        if run.part != stream.prefix + 1:
+            if run.part > stream.prefix and not self._around.is_full:
+                if stream.put_ahead(run) and self.tracker.attaches:
+                    self.tracker.put_attached(source, run.part, run.attached)
+                self._notice_gap(stream, now)
+            return
+        if self._around.is_full and self.limit is None:
+            stream.highest = max(stream.highest, last_part(run))
+            return
+        if self.tracker.attaches:
+            if len(run.attached) != self.tracker.width * (last_part(run) - run.part + 1):
+                return
+            self.tracker.put_attached(source, run.part, run.attached)
+        self._append(source, stream, run, now)
+
+    def _append(self, source: int, stream: Stream, run: Run, now: float) -> None:
+        around = self._around
+        taken: Run | None = run
+        while taken is not None:
+            stream.append(taken, now)
+            around.took(stream, taken, now)
+            taken = self._pop_next(source, stream)
+        self.has[self.rank][source] = stream.prefix
+        self.tracker.has_received(source, stream.prefix, now)
+        stream.nak_tries = 0
+        if stream.highest > stream.prefix:
+            self._notice_gap(stream, now)
+        else:
+            stream.nak_at = 0.0
+        self._press(now)
+
+    def _pop_next(self, source: int, stream: Stream) -> Run | None:
+        """Take out the run that is next now, if it has come and may be taken in."""
+        if self.limit is not None:
+            run = stream.ahead.get(stream.prefix + 1)
+            if run is None or last_part(run) > self.limit[source]:
+                return None
+        return stream.pop_next()
+
+    def _press(self, now: float) -> None:
+        """Look for stability before its time where much is unstable."""
+        if now - self._pressed_at < self.pace.step / 2:
+            return
+        self._pressed_at = now
+        kept = self.kept_bytes()
+        if self.pace.is_pressed(kept, kept / self.options.buffer_bytes):
+            self.tracker.press(now)
+
+    def hear_of(self, source: int, part: int, now: float) -> None:
+        """Take note that a source has sent up to a part."""
+        stream = self.streams[source]
+        if source != self.rank and part > stream.highest:
+            stream.highest = part
+        if stream.highest > stream.prefix:
+            self._notice_gap(stream, now)
+
+    def _notice_gap(self, stream: Stream, now: float) -> None:
+        if stream.nak_at == 0.0 and stream.highest > stream.prefix:
+            stream.nak_at = now + NAK_AFTER_S
+
+    # Repair
+
+    def _ask(self, source: int, stream: Stream, now: float) -> None:
+        """Ask for what is missing: the source first, then others in turn; or who is known to have it."""
+        up_to = stream.highest if self.limit is None else min(stream.highest, self.limit[source])
+        ranges = stream.missing(up_to, NAK_RANGES)
+        if not ranges or (self._around.is_full and self.limit is None):
+            stream.nak_at = 0.0 if not ranges else now + NAK_MOST_S
+            return
+        rank = self._whom_to_ask(source, stream)
+        self._around.to_rank(Nak(self.view.id, source, ranges), rank)
+        self.repairs_asked += 1
+        stream.nak_tries += 1
+        wait = min(NAK_AGAIN_S * 1.5 ** min(stream.nak_tries, 12), NAK_MOST_S)
+        stream.nak_at = now + wait * (0.75 + 0.5 * self._rng.random())
+
+    def _whom_to_ask(self, source: int, stream: Stream) -> int:
+        if self._holders and stream.nak_tries % 4 != 3:
+            rank = self.ranks.get(self._holders[source], source)
+            if rank != self.rank:
+                return rank
+        if stream.nak_tries < ASK_SOURCE_TRIES:
+            return source
+        others = [r for r in range(self.size) if r != self.rank]
+        likely = [r for r in others if self.has[r][source] > stream.prefix]
+        chosen = likely or others
+        return chosen[int(self._rng.random() * len(chosen))]
+
+    def answer(self, nak: Nak, rank: int, now: float) -> None:
+        """Send a member what it lacks and this one keeps."""
+        if not 0 <= nak.source < self.size:
+            return
+        stream, left = self.streams[nak.source], REPAIR_BYTES
+        if nak.source == self.rank:
+            self.own_lost_at = now
+        for first, last in nak.ranges[:NAK_RANGES]:
+            for run in stream.runs_between(first, last):
+                self._around.to_rank(run, rank)
+                self.repairs_sent += 1
+                left -= sum(map(len, run.payloads)) if isinstance(run, Data) else len(run.chunk)
+                if left < 0:
+                    return
+
+    # The end of the view
+
+    def prefixes(self) -> tuple[int, ...]:
+        """Return each source's last part before the first gap."""
+        return tuple(stream.prefix for stream in self.streams)
+
+    def stop(self) -> None:
+        """Take in nothing beyond what there is."""
+        self.limit = [stream.prefix for stream in self.streams]
+        self._holders = ()
+
+    def get_up_to(self, cut: Sequence[int], holders: Sequence[int], now: float) -> None:
+        """Take in everything up to the cut, and ask its holders for it."""
+        self.limit, self._holders = list(cut), holders
+        for source, (stream, part) in enumerate(zip(self.streams, cut, strict=True)):
+            stream.highest = max(stream.highest, part)
+            run = self._pop_next(source, stream)
+            if run is not None:
+                self._append(source, stream, run, now)
+            if stream.prefix < part:
+                stream.nak_at, stream.nak_tries = now, 0
+
+    def has_cut(self) -> bool:
+        """Tell whether everything up to the cut is here."""
+        return self.limit is not None and all(
+            s.prefix >= part for s, part in zip(self.streams, self.limit, strict=True)
+        )
+
+    def settle(self, now: float) -> None:
+        """Call everything stable: the view is over, and everyone who goes on has the same."""
+        for source, stream in enumerate(self.streams):
+            self._release(source, stream, stream.prefix, now)
+
+    # Stability
+
+    def take_stability(self, frame: Stability, rank: int, now: float) -> bool:
+        """Take in a message of the stability protocol; tell whether it is one."""
+        return self.tracker.receive(frame, rank, now)
+
+    def sweep(self, now: float) -> None:
+        """Let go of what has become stable."""
+        for source, stream in enumerate(self.streams):
+            part = self.tracker.stable[source]
+            if part > stream.stable:
+                self._release(source, stream, min(part, stream.prefix), now)
+                if source == self.rank:
+                    self._tells_stable = True
+
+    def _release(self, source: int, stream: Stream, part: int, now: float) -> None:
+        released = stream.release(part)
+        if released:
+            self._around.released(source, stream, released, now)
+
+    def take_sent_so_far(self, frame: SentSoFar, rank: int, now: float) -> None:
+        """Hear how much a member has sent, and what it knows of that."""
+        self.hear_of(rank, frame.parts, now)
+        self.tracker.take_stable(rank, frame.stable)
+        self.has[rank][rank] = max(self.has[rank][rank], frame.parts)
+        if frame.ask:
+            self._around.to_rank(Progress(self.view.id, rank, self.streams[rank].prefix), rank)
+
+    def take_progress(self, frame: Progress, rank: int) -> None:
+        """Hear how far a member has come with a source."""
+        if 0 <= frame.source < self.size:
+            self.has[rank][frame.source] = max(self.has[rank][frame.source], frame.part)
+
+    def take_alive(self, frame: Alive, rank: int, now: float) -> None:
+        """Hear signs of life, how far a member has come, and what it knows to be stable."""
+        if len(frame.received) != self.size or len(frame.stable) != self.size:
+            return
+        self.detector.merge(frame.counters, rank, now)
+        has = self.has[rank]
+        for source in range(self.size):
+            has[source] = max(has[source], frame.received[source])
+            self.hear_of(source, frame.received[source], now)
+            self.tracker.take_stable(source, frame.stable[source])
+
+    # Time
+
+    def next_timer(self) -> float:
+        """Return when ``handle_timer`` is to be called."""
+        at = self.detector.next_tick
+        tracked = None if self.limit is not None else self.tracker.next_timer()
+        if tracked is not None and tracked < at:
+            at = tracked
+        if 0.0 < self._announce_at < at:
+            at = self._announce_at
+        for stream in self.streams:
+            if 0.0 < stream.nak_at < at:
+                at = stream.nak_at
+        return at
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due."""
+        if self.limit is None:
+            self.tracker.handle_timer(now)
+        for source, stream in enumerate(self.streams):
+            if 0.0 < stream.nak_at <= now:
+                self._ask(source, stream, now)
+        if 0.0 < self._announce_at <= now or self._tells_stable:
+            self._announce(now)
+        if now >= self.detector.next_tick:
+            self._tell_alive(now)
+            if self.options.policy == "two-buffers":
+                self._drop_what_others_keep(now)
+
+    def _announce(self, now: float) -> None:
+        """Say how much was sent, at doubling distances while something is unstable: the last may be lost."""
+        due = 0.0 < self._announce_at <= now
+        if due or (self._tells_stable and self._knows_own):
+            self._around.to_all(SentSoFar(self.view.id, self.own.prefix, self.tracker.stable[self.rank]))
+        self._tells_stable = False
+        if due:
+            self._announce_wait = min(2 * self._announce_wait, ANNOUNCE_MOST_S)
+            self._announce_at = now + self._announce_wait if self.own.stable < self.own.prefix else 0.0
+
+    def ask_progress(self) -> None:
+        """Ask everyone how far they have come with one's own messages."""
+        frame = SentSoFar(self.view.id, self.own.prefix, self.tracker.stable[self.rank], True)
+        self._around.to_all(frame)
+
+    def _tell_alive(self, now: float) -> None:
+        ranks = self.detector.tick(now)
+        frame = Alive(
+            self.view.id,
+            self.detector.counters(),
+            self.prefixes(),
+            tuple(self.tracker.stable),
+            self._around.is_full,
+        )
+        for rank in ranks:
+            self._around.to_rank(frame, rank)
+
+    def _drop_what_others_keep(self, now: float) -> None:
+        before = now - self.options.short_s
+        for source, stream in enumerate(self.streams):
+            if source != self.rank:
+                dropped = stream.drop(before, self._keeps(source))
+                if dropped:
+                    self._around.dropped(stream, dropped, now)
+
+    def _keeps(self, source: int) -> Callable[[Run], bool]:
+        me = self.view.members[self.rank].session & HASH_MASK
+        sender = self.view.members[source].session & HASH_MASK
+
+        def keeps(run: Run) -> bool:
+            return buffers(me, (sender, run.part), self.size, self.options.copies, by=self._hash)
+
+        return keeps
+
+
+def _is_sound(run: Data | Fragment) -> bool:
+    """Tell whether a run's numbers make sense."""
+    if isinstance(run, Data):
+        return bool(run.payloads)
+    return 0 <= run.index < run.count

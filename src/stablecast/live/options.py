@@ -1,0 +1,104 @@
+"""What may be set of a live group, with its defaults, checked in one place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from stablecast.errors import InvalidInput, unknown_name
+from stablecast.live.pace import PaceOptions
+from stablecast.membership.actions import Timing
+from stablecast.membership.slow_members import SlowPolicy
+from stablecast.protocols import protocol_names
+
+LARGEST_PAYLOAD = 1 << 20
+NAME = re.compile(r"[^\s/#~\x00-\x1f]{1,64}")
+POLICIES = ("until-stable", "two-buffers")
+BUFFER_LEAST = 64 << 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Everything that a member can be told."""
+
+    group: str
+    protocol: str = "gsgc"
+    """Name of the stability protocol; a group has one."""
+    member: str = ""
+    """Name of this member; the bound address if empty."""
+    zone: str = ""
+    buffer_bytes: int = 64 << 20
+    """Most bytes of unstable messages, of all senders together."""
+    on_full: str = "block"
+    """What ``send`` does while its share is used up: ``block`` or ``error``."""
+    deliver: str = "received"
+    """Deliver what has come (``received``), only what everyone has (``stable``), or ``nothing``."""
+    policy: str = "until-stable"
+    """Who keeps what: everyone until it is stable, or a few (``two-buffers``)."""
+    copies: int = 6
+    """Members that keep a message until it is stable, with ``two-buffers``."""
+    short_s: float = 2.0
+    """Seconds for which the others keep it."""
+    queue_messages: int = 100_000
+    """Deliveries that wait for the application before no more is taken in."""
+    history_bytes: int = 0
+    """Bytes of stable messages that this member keeps for newcomers."""
+    fail_after: float = 3.0
+    """Seconds of silence after which a member counts as failed."""
+    alive_every: float = 0.25
+    """Seconds between two rounds of signs of life."""
+    rate_bytes_per_s: float = 400e6
+    """Most bytes a second that leave this member, all copies counted."""
+    pace: PaceOptions = field(default_factory=PaceOptions)
+    timing: Timing = field(default_factory=Timing)
+    slow: SlowPolicy = field(default_factory=SlowPolicy)
+
+    def __post_init__(self) -> None:
+        for what, name in (("group", self.group), ("member", self.member or "x"), ("zone", self.zone or "x")):
+            if not isinstance(name, str) or not NAME.fullmatch(name):
+                raise InvalidInput(
+                    f"{what} name {name!r} is not accepted (accepted: 1 to 64 characters, no space / # ~)"
+                )
+        if self.protocol not in protocol_names():
+            raise unknown_name("protocol", self.protocol, protocol_names())
+        _one_of("on_full", self.on_full, ("block", "error"))
+        _one_of("deliver", self.deliver, ("received", "stable", "nothing"))
+        _one_of("policy", self.policy, POLICIES)
+        if self.policy == "two-buffers" and self.deliver == "stable":
+            raise InvalidInput(
+                "deliver 'stable' needs policy 'until-stable': with two buffers copies go earlier"
+            )
+        _at_least("buffer_bytes", self.buffer_bytes, BUFFER_LEAST)
+        _at_least("copies", self.copies, 1)
+        _at_least("queue_messages", self.queue_messages, 1)
+        _at_least("history_bytes", self.history_bytes, 0)
+        for what in ("short_s", "fail_after", "alive_every", "rate_bytes_per_s"):
+            if not 0 < getattr(self, what) < float("inf"):
+                raise InvalidInput(
+                    f"{what} {getattr(self, what)} is not accepted (accepted: a number above 0)"
+                )
+        if self.fail_after < 2 * self.alive_every:
+            raise InvalidInput(
+                f"fail_after {self.fail_after} s is too short (accepted: at least twice alive_every, "
+                f"{self.alive_every} s)"
+            )
+
+
+def _one_of(what: str, value: str, accepted: tuple[str, ...]) -> None:
+    if value not in accepted:
+        raise InvalidInput(f"{what} '{value}' is not accepted (accepted: {', '.join(accepted)})")
+
+
+def _at_least(what: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(f"{what} {value!r} is not accepted (accepted: a whole number, at least {least})")
+
+
+def check_payload(payload: bytes) -> None:
+    """Refuse what cannot be a message."""
+    if not isinstance(payload, bytes | bytearray | memoryview):
+        raise InvalidInput(f"a message is bytes, not {type(payload).__name__}")
+    if len(payload) > LARGEST_PAYLOAD:
+        raise InvalidInput(
+            f"a message of {len(payload)} bytes is too large (accepted: up to {LARGEST_PAYLOAD})"
+        )

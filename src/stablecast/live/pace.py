@@ -1,0 +1,46 @@
+"""How often members look for stability: a step that follows the group's size, the load and the buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STEP_LEAST_S = 0.002
+STEP_PER_MEMBER_S = 0.0006
+STEP_MOST_S = 1.0
+STRETCH = 1.5
+SHRINK = 0.9
+LATE_STEPS = 1.0
+"""A timer that goes off later than so many steps tells that this process does not keep up."""
+
+
+@dataclass(frozen=True)
+class PaceOptions:
+    """What may be set; ``None`` follows from the group's size."""
+
+    step_s: float | None = None
+    """Time between two steps of the protocol when all is well."""
+    step_most_s: float = STEP_MOST_S
+    trigger_bytes: int = 256 << 10
+    """Unstable bytes that begin a step before its time."""
+    pressure: float = 0.5
+    """Share of the buffer that, once full, does the same."""
+
+
+class Pace:
+    """The step in force: stretched while timers come late, short again when they do not."""
+
+    def __init__(self, options: PaceOptions, members: int) -> None:
+        self.options = options
+        self.least = options.step_s or max(STEP_LEAST_S, STEP_PER_MEMBER_S * members)
+        self.step = self.least
+
+    def fired(self, due: float, now: float) -> None:
+        """Note that a timer that was due has gone off now."""
+        if now - due > LATE_STEPS * self.step:
+            self.step = min(self.step * STRETCH, self.options.step_most_s)
+        elif self.step > self.least:
+            self.step = max(self.step * SHRINK, self.least)
+
+    def is_pressed(self, unstable_bytes: int, filled: float) -> bool:
+        """Tell whether so many bytes, or a buffer filled to such a share, ask for a step at once."""
+        return unstable_bytes >= self.options.trigger_bytes or filled >= self.options.pressure

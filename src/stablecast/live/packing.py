@@ -1,0 +1,92 @@
+"""Making runs of messages: many small ones into a datagram, one large one into several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stablecast.live.seal import OVERHEAD
+from stablecast.live.streams import Run
+from stablecast.live.wire import INSIDE_BYTES, Data, Fragment
+
+RUN_BYTES = 48
+"""Bytes of a run's frame beside its payloads, at most."""
+PAYLOAD_BYTES = 5
+"""Bytes of a payload beside its content, at most."""
+NUMBER_BYTES = 9
+RUN_MESSAGES = 4096
+
+Attach = Callable[[int], list[int]]
+"""Returns what the stability protocol puts into a part."""
+
+
+class Packer:
+    """Numbers a member's messages in one view, and makes runs of them that fit into datagrams."""
+
+    def __init__(
+        self,
+        view: int,
+        rank: int,
+        *,
+        parts: int,
+        messages: int,
+        largest: int,
+        attach: Attach | None,
+        width: int,
+    ) -> None:
+        self.parts = parts
+        """Parts so far, those that wait in the run under construction included."""
+        self.messages = messages
+        self.waiting = 0
+        """Bytes in the run under construction."""
+        self._view = view
+        self._rank = rank
+        self._room = largest - OVERHEAD - INSIDE_BYTES - RUN_BYTES
+        self._attach = attach
+        self._each = PAYLOAD_BYTES + width * NUMBER_BYTES
+        self._payloads: list[bytes] = []
+        self._attached: list[int] = []
+
+    def add(self, payload: bytes) -> list[Run]:
+        """Number a message; return the runs that are complete now, in order."""
+        size = len(payload) + self._each
+        if size > self._room:
+            return [*self.flush(), *self._split(payload)]
+        runs = self.flush() if self.waiting + size > self._room or len(self._payloads) >= RUN_MESSAGES else []
+        self.messages += 1
+        self.parts += 1
+        self._payloads.append(payload)
+        if self._attach is not None:
+            self._attached += self._attach(self.parts)
+        self.waiting += size
+        return runs
+
+    def flush(self) -> list[Run]:
+        """Complete the run under construction, if there is one."""
+        if not self._payloads:
+            return []
+        count = len(self._payloads)
+        run = Data(
+            self._view,
+            self._rank,
+            self.parts - count + 1,
+            self.messages - count + 1,
+            self._payloads,
+            self._attached,
+        )
+        self._payloads, self._attached, self.waiting = [], [], 0
+        return [run]
+
+    def _split(self, payload: bytes) -> list[Run]:
+        chunk_bytes = self._room - self._each
+        chunks = [payload[at : at + chunk_bytes] for at in range(0, len(payload), chunk_bytes)]
+        self.messages += 1
+        runs: list[Run] = []
+        for index, chunk in enumerate(chunks):
+            self.parts += 1
+            attached = [] if self._attach is None else self._attach(self.parts)
+            runs.append(
+                Fragment(
+                    self._view, self._rank, self.parts, self.messages, index, len(chunks), chunk, attached
+                )
+            )
+        return runs

@@ -1,0 +1,35 @@
+"""The receipt of a message: its name, and ways to wait until it is where it should be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stablecast.live.levels import Level
+from stablecast.live.results import MessageId, Outcome, Reached, TimedOut
+
+if TYPE_CHECKING:
+    from stablecast.live.group import Group
+
+
+class Receipt:
+    """What ``send`` returns; keeping or dropping it changes nothing about the message."""
+
+    __slots__ = ("_group", "id", "sent_at")
+
+    def __init__(self, group: Group, id: MessageId, sent_at: float) -> None:
+        self._group = group
+        self.id = id
+        """Source and number of the message."""
+        self.sent_at = sent_at
+        """When it was sent, by the group's clock."""
+
+    def __repr__(self) -> str:
+        return f"Receipt({self.id.source!r}, {self.id.seq})"
+
+    async def stable(self, timeout: float | None = None) -> Outcome:
+        """Wait until every member has the message, or for so many seconds; it may be cancelled."""
+        return await self._group._wait_stable(self, timeout)
+
+    async def when(self, level: Level, timeout: float | None = None) -> Reached | TimedOut:
+        """Wait until the members that a level asks for are known to have the message."""
+        return await self._group._wait_level(self, level, timeout)

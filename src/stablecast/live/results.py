@@ -1,0 +1,209 @@
+"""What the application gets: deliveries, outcomes, events and explanations; all of them frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+
+class MessageId(NamedTuple):
+    """Names a message: who sent it, and which one of its messages it is, from 1."""
+
+    source: str
+    seq: int
+
+
+class Delivery(msgspec.Struct, frozen=True, gc=False):
+    """A message that has come, in its source's order and once."""
+
+    source: str
+    """The label of the member that sent it."""
+    seq: int
+    """Its number among this source's messages, from 1."""
+    payload: bytes
+
+    @property
+    def id(self) -> MessageId:
+        """Name it."""
+        return MessageId(self.source, self.seq)
+
+
+@dataclass(frozen=True, slots=True)
+class Stable:
+    """Every member of the view that the message was sent in has it."""
+
+    id: MessageId
+    members: tuple[str, ...]
+    """Who has it."""
+    seconds: float
+    """From its sending until this member knew."""
+
+
+@dataclass(frozen=True, slots=True)
+class StableInSmallerView:
+    """Every member that is left has it; some that were there when it was sent are gone, and may lack it."""
+
+    id: MessageId
+    members: tuple[str, ...]
+    """Who has it."""
+    gone: tuple[str, ...]
+    """Who was there when it was sent, and is no more."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Laggard:
+    """A member that a message waits for."""
+
+    member: str
+    has_up_to: int
+    """The last message of this source that it is known to have; it may have more by now."""
+    since: float
+    """Seconds that it has kept the message waiting."""
+    last_heard: float
+    """Seconds since something was heard of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The time is over, and the message is not known to be everywhere; it goes on its way."""
+
+    id: MessageId
+    laggards: tuple[Laggard, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A stability level below "everyone" is reached."""
+
+    id: MessageId
+    members: tuple[str, ...]
+    """Who is known to have it."""
+    seconds: float
+
+
+Outcome: TypeAlias = Stable | StableInSmallerView | TimedOut
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What keeps a message from being stable, as this member knows it."""
+
+    id: MessageId
+    state: str
+    """``stable``, ``waiting``, ``sending`` (not yet on the network) or ``unknown``."""
+    laggards: tuple[Laggard, ...]
+
+    def __str__(self) -> str:
+        if not self.laggards:
+            return f"{self.id.source}/{self.id.seq}: {self.state}"
+        who = "; ".join(
+            f"{lag.member} has up to {lag.has_up_to}, waiting for {lag.since:.3g} s, "
+            f"last heard of {lag.last_heard:.3g} s ago"
+            for lag in self.laggards
+        )
+        return f"{self.id.source}/{self.id.seq}: {self.state} for {who}"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChanged:
+    """The group has agreed on another list of members."""
+
+    members: tuple[str, ...]
+    joined: tuple[str, ...]
+    left: tuple[str, ...]
+    failed: tuple[str, ...]
+    reason: str
+    me: str
+    """One's own label in this view: a process that comes back is a new member."""
+    main: bool
+    """Whether this is the group's main line, and not a part that was cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLagging:
+    """A member holds messages back; nothing is done about it yet."""
+
+    member: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRecovered:
+    """A member that was lagging has caught up."""
+
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberExcluded:
+    """A slow member is left out of the next view; it may come back at once as a new incarnation."""
+
+    member: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemberEvicted:
+    """A member that was slow again and again may not come back for a while."""
+
+    member: str
+    seconds: float
+    """How long it may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberFailed:
+    """A member was not heard of for too long, or did not answer, and is out of the view."""
+
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Copies of a source's messages were let go, up to a number."""
+
+    source: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The view of this member has ended: it was cut off, and comes back as a new incarnation."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryGone:
+    """What a newcomer asked for of before it joined is no longer kept by anyone it asked."""
+
+    source: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesLost:
+    """Messages that some member has, and that nobody keeps any more: only a policy that keeps few can."""
+
+    source: str
+    first: int
+    last: int
+
+
+Event: TypeAlias = (
+    ViewChanged
+    | MemberLagging
+    | MemberRecovered
+    | MemberExcluded
+    | MemberEvicted
+    | MemberFailed
+    | Released
+    | Settled
+    | HistoryGone
+    | MessagesLost
+)

@@ -1,0 +1,115 @@
+"""What a member knows of itself, for people and for metrics."""
+
+from __future__ import annotations
+
+import dataclasses
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Any
+
+TIME_BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+RECENT = 20_000
+
+
+class TimeHistogram:
+    """Times to stability: counts by bound, and recent ones for percentiles."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(TIME_BOUNDS_S) + 1)
+        self.sum = 0.0
+        self.count = 0
+        self._recent: list[float] = []
+        self._at = 0
+
+    def observe(self, seconds: float, weight: int = 1) -> None:
+        """Count so many messages that took so long."""
+        self.counts[bisect_left(TIME_BOUNDS_S, seconds)] += weight
+        self.sum += seconds * weight
+        self.count += weight
+        for _ in range(min(weight, 64)):
+            if len(self._recent) < RECENT:
+                self._recent.append(seconds)
+            else:
+                self._recent[self._at] = seconds
+                self._at = (self._at + 1) % RECENT
+
+    def percentile(self, share: float) -> float:
+        """Return a percentile of the recent ones, NaN if there are none."""
+        if not self._recent:
+            return float("nan")
+        ordered = sorted(self._recent)
+        return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
+@dataclass(slots=True)
+class Counters:
+    """What has happened so far; the engine counts."""
+
+    sent: int = 0
+    """Own messages."""
+    delivered: int = 0
+    """Messages handed to the application, own ones included."""
+    data_bytes: int = 0
+    """Bytes of data that left, one copy each."""
+    control_bytes: int = 0
+    """Bytes of everything else that left, one copy each."""
+    repair_bytes: int = 0
+    repairs_asked: int = 0
+    repairs_sent: int = 0
+    peak_bytes: int = 0
+    """Most bytes that were kept at a time."""
+    views: int = 0
+    malformed: int = 0
+    """Authentic datagrams that made no sense."""
+    misdirected: int = 0
+    """Authentic datagrams for somebody else."""
+    untrusted: int = 0
+    """Authentic datagrams of sessions that have not answered a challenge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A member at one moment."""
+
+    me: str
+    group: str
+    state: str
+    protocol: str
+    members: tuple[str, ...]
+    view_epoch: int
+    main: bool
+    sent: int
+    stable: int
+    """Own messages that are known to be everywhere."""
+    delivered: int
+    waiting: int
+    """Deliveries that wait for the application."""
+    unstable_messages: int
+    unstable_bytes: int
+    peak_bytes: int
+    oldest_unstable_s: float
+    """Age of the oldest unstable message; 0 if there is none."""
+    held_by: tuple[str, ...]
+    """Members that hold it back."""
+    repairs_asked: int
+    repairs_sent: int
+    views: int
+    data_bytes: int
+    control_bytes: int
+    repair_bytes: int
+    refused: dict[str, int] = field(default_factory=dict)
+    """Datagrams that were refused, by reason."""
+    frontier: dict[str, int] = field(default_factory=dict)
+    """For each source, the last message that is known to be everywhere."""
+    time_to_stable_p50: float = float("nan")
+    time_to_stable_p90: float = float("nan")
+    time_to_stable_p99: float = float("nan")
+    step_s: float = 0.0
+    """Time between two steps of the stability protocol, at present."""
+    window_bytes: int = 0
+    """What this member may have unstable, at present."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values; NaN becomes None."""
+        plain = dataclasses.asdict(self)
+        return {k: None if isinstance(v, float) and v != v else v for k, v in plain.items()}

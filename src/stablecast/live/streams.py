@@ -1,0 +1,198 @@
+"""What has come of one source in one view: the unbroken prefix, what is ahead of a gap, and what is kept.
+
+A run is a frame as its source made it: some whole messages, or one part of a large one.  Runs are never cut
+up or joined, not even by repairs, so prefixes, gaps and stability always fall between runs, and looking one
+up by its first part finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from stablecast.live.wire import Data, Fragment
+
+Run = Data | Fragment
+
+RUN_COST = 64
+"""Bytes that a run is charged with beside its payloads."""
+
+
+def last_part(run: Run) -> int:
+    """Return the number of a run's last part."""
+    return run.part + len(run.payloads) - 1 if isinstance(run, Data) else run.part
+
+
+def last_seq(run: Run) -> int:
+    """Return the last message that is complete with this run."""
+    if isinstance(run, Data):
+        return run.seq + len(run.payloads) - 1
+    return run.seq if run.index == run.count - 1 else run.seq - 1
+
+
+def size_of(run: Run) -> int:
+    """Return the bytes that a run takes in a buffer."""
+    if isinstance(run, Data):
+        return sum(map(len, run.payloads)) + RUN_COST
+    return len(run.chunk) + RUN_COST
+
+
+class Kept(NamedTuple):
+    """A run in the buffer."""
+
+    run: Run | None
+    """None once it was dropped before it was stable."""
+    first: int
+    last: int
+    """Its first and last part."""
+    seq: int
+    """Last message that is complete with it."""
+    size: int
+    at: float
+    """When it came."""
+
+
+class Stream:
+    """One source's parts at one member."""
+
+    __slots__ = (
+        "_chunks",
+        "ahead",
+        "ahead_bytes",
+        "highest",
+        "kept",
+        "kept_bytes",
+        "label",
+        "nak_at",
+        "nak_tries",
+        "prefix",
+        "seq",
+        "stable",
+        "stable_seq",
+    )
+
+    def __init__(self, label: str, *, parts: int, messages: int) -> None:
+        self.label = label
+        self.prefix = parts
+        """Last part before the first gap."""
+        self.seq = messages
+        """Last message that is whole."""
+        self.stable = parts
+        """Last part that is known to be everywhere."""
+        self.stable_seq = messages
+        self.highest = parts
+        """Last part that is known to exist."""
+        self.kept: dict[int, Kept] = {}
+        """Runs of the prefix that are not let go, by first part, oldest first."""
+        self.kept_bytes = 0
+        self.ahead: dict[int, Run] = {}
+        """Runs behind a gap."""
+        self.ahead_bytes = 0
+        self.nak_at = 0.0
+        """When to ask for what is missing; 0 while nothing is."""
+        self.nak_tries = 0
+        self._chunks: list[bytes] = []
+
+    @property
+    def lacks(self) -> bool:
+        """Tell whether something is known to exist that is not in the prefix."""
+        return self.highest > self.prefix
+
+    @property
+    def oldest(self) -> Kept | None:
+        """Return the oldest run that is kept."""
+        return next(iter(self.kept.values()), None)
+
+    def put_ahead(self, run: Run) -> bool:
+        """Keep a run that is behind a gap; tell whether it is new."""
+        if run.part <= self.prefix or run.part in self.ahead:
+            return False
+        self.ahead[run.part] = run
+        self.ahead_bytes += size_of(run)
+        self.highest = max(self.highest, last_part(run))
+        return True
+
+    def pop_next(self) -> Run | None:
+        """Take out the run that is next now, if it has come before."""
+        run = self.ahead.pop(self.prefix + 1, None)
+        if run is not None:
+            self.ahead_bytes -= size_of(run)
+        return run
+
+    def append(self, run: Run, now: float) -> int:
+        """Add the next run to the prefix and keep it; return its size."""
+        last, size = last_part(run), size_of(run)
+        self.prefix = last
+        if last > self.highest:
+            self.highest = last
+        self.seq = last_seq(run)
+        self.kept[run.part] = Kept(run, run.part, last, self.seq, size, now)
+        self.kept_bytes += size
+        return size
+
+    def messages_of(self, run: Run) -> tuple[int, list[bytes]]:
+        """Return the first number and the payloads of the messages that end in this run.
+
+        To be called once for each run, in order: parts of a large message are put together here.
+        """
+        if isinstance(run, Data):
+            return run.seq, run.payloads
+        self._chunks.append(run.chunk)
+        if run.index < run.count - 1:
+            return run.seq, []
+        payload = b"".join(self._chunks)
+        self._chunks = []
+        return run.seq, [payload]
+
+    def missing(self, up_to: int, most: int) -> list[tuple[int, int]]:
+        """Return the first ranges of parts that are missing, up to a part."""
+        ranges: list[tuple[int, int]] = []
+        after = self.prefix
+        for first in sorted(self.ahead):
+            if first > up_to or len(ranges) >= most:
+                break
+            if first > after + 1:
+                ranges.append((after + 1, first - 1))
+            after = last_part(self.ahead[first])
+        if after < up_to and len(ranges) < most:
+            ranges.append((after + 1, up_to))
+        return ranges
+
+    def runs_between(self, first: int, last: int) -> Iterator[Run]:
+        """Yield the runs that are here from ``first``, where one begins, up to ``last``."""
+        while first <= last:
+            kept = self.kept.get(first)
+            run = kept.run if kept is not None else self.ahead.get(first)
+            if run is None:
+                return
+            yield run
+            first = last_part(run) + 1
+
+    def release(self, stable: int) -> list[Kept]:
+        """Let go of everything up to a part that everyone has; return what was kept of it."""
+        if stable <= self.stable:
+            return []
+        self.stable = stable
+        released = []
+        for kept in self.kept.values():
+            if kept.last > stable:
+                break
+            released.append(kept)
+        for kept in released:
+            del self.kept[kept.first]
+            self.kept_bytes -= kept.size
+            self.stable_seq = kept.seq
+        return released
+
+    def drop(self, before: float, keeps: Callable[[Run], bool]) -> list[Kept]:
+        """Let go of what came before a time and is not to be kept longer; return it."""
+        dropped = []
+        for kept in self.kept.values():
+            if kept.at >= before:
+                break
+            if kept.run is not None and not keeps(kept.run):
+                dropped.append(kept)
+        for kept in dropped:
+            self.kept[kept.first] = kept._replace(run=None, size=0)
+            self.kept_bytes -= kept.size
+        return dropped

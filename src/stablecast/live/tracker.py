@@ -1,0 +1,269 @@
+"""The stability protocol of one view: the papers' machine, its timers, and when it may rest.
+
+Numbers count from the view's beginning: at its cut everything is everywhere, so a machine begins with zeros.
+Machines whose members start executions are started by rank 0; the others run by their own timers.  Either way
+the machine rests while this member knows of nothing unstable and hears nothing of the protocol.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from stablecast.live.pace import Pace
+from stablecast.live.wire import Stability
+from stablecast.overlays.tree import tree_from_parents
+from stablecast.protocols import protocol as find_protocol
+from stablecast.protocols.contract import GROUP, Machine, Place, Protocol, Received, Sent, Sizes
+
+PS = 10**12
+ATTACHED_LENGTH = 4096
+"""Parts of a source whose attached numbers are kept; flow control keeps fewer than half of it unstable."""
+RESTART_STEPS = 50
+"""Steps after which an execution that has not ended is begun anew."""
+RESEND_STEPS = 4
+ROUNDING_PS = 10**6
+"""Seconds as floats are this exact."""
+AWAKE_STEPS = 8
+"""Steps for which a machine goes on after the last sign that it is needed."""
+
+LOGICAL = 1
+SHARE_BOTH = 3
+
+SendFrame = Callable[[Stability, int], None]
+"""Called with a frame and a rank, or ``GROUP`` for all others."""
+
+
+def parameters(protocol: Protocol, step_ps: int) -> dict[str, int]:
+    """Return a protocol's parameters for a live group whose step is ``step_ps``.
+
+    Clocks of different machines have nothing in common, so timestamps are logical.  Results of gossip go to
+    all at once, and again with later gossip, since they may be lost.
+    """
+    wanted = {
+        "resend": RESEND_STEPS * step_ps,
+        "pause": step_ps,
+        "step": step_ps,
+        "controller_step": step_ps,
+        "ack_every": step_ps,
+        "send_every": step_ps,
+        "clock": LOGICAL,
+        "share": SHARE_BOTH,
+    }
+    return {p.name: wanted[p.name] for p in protocol.parameters if p.name in wanted}
+
+
+STEERED = ("resend", "pause", "step", "controller_step", "ack_every", "send_every")
+
+
+def make_machine(name: str, *, rank: int, members: int, step_s: float, seed: int) -> Machine:
+    """Make one member's machine of a protocol."""
+    protocol = find_protocol(name)
+    values = parameters(protocol, round(step_s * PS))
+    leaders = tuple(range(members))
+    sizes = Sizes(members, members, members, 8, protocol.parameter_values(values), True, leaders)
+    if protocol.check is not None:
+        protocol.check(sizes)
+    width = protocol.attached(sizes)
+    attached = np.zeros((members, ATTACHED_LENGTH, width), np.int64) if width else None
+    return Machine(
+        protocol,
+        index=rank,
+        group_size=members,
+        place=_places(protocol, members, sizes, seed).of(rank),
+        columns=members,
+        params=values,
+        seed=seed,
+        leaders=leaders,
+        attached=attached,
+    )
+
+
+def _places(protocol: Protocol, members: int, sizes: Sizes, seed: int) -> Place:
+    degree = max(2, math.ceil(math.log2(max(members, 2))))
+    tree = tree_from_parents([-1, *((k - 1) // degree for k in range(1, members))])
+    return protocol.places_of(tree, sizes, seed)
+
+
+class Tracker:
+    """Drives one member's machine in one view."""
+
+    def __init__(
+        self, name: str, *, view: int, rank: int, bases: list[int], pace: Pace, send: SendFrame, now: float
+    ) -> None:
+        self.view = view
+        self.rank = rank
+        self.bases = bases
+        """Parts of each source before this view."""
+        self.stable = list(bases)
+        """For each source, the last part that is known to be everywhere."""
+        self.pace = pace
+        self.machine = make_machine(name, rank=rank, members=len(bases), step_s=pace.step, seed=view >> 1)
+        self.protocol = self.machine.protocol
+        self.attaches, self.takes = self.protocol.attaches, self.protocol.takes
+        self.width = self.machine.me.attached.shape[2] if self.attaches else 0
+        self._send = send
+        self._origin = now
+        self._awake_until = 0.0
+        self._started_at = -math.inf
+        self._running = False
+        self._steered = [k for k, p in enumerate(self.protocol.parameters) if p.name in STEERED]
+        self._factor = [
+            RESEND_STEPS if self.protocol.parameters[k].name == "resend" else 1 for k in self._steered
+        ]
+        self._step_in_force = pace.step
+        self._widths = {len(bases), self.machine._no_array.size}
+        self.sends = 0
+        """Messages of the protocol sent so far."""
+        self._handle(self.machine.init(0), now)
+
+    def _ps(self, now: float) -> int:
+        return int((now - self._origin) * PS)
+
+    # What the data plane tells
+
+    def attach(self, part: int, now: float) -> list[int]:
+        """Return what goes with a part that this member is about to send."""
+        number = part - self.bases[self.rank]
+        self.machine.attach(self.rank, number, self._ps(now))
+        row: list[int] = self.machine.me.attached[self.rank, number % ATTACHED_LENGTH].tolist()
+        return row
+
+    def put_attached(self, source: int, part: int, numbers: list[int]) -> None:
+        """Keep what came with parts, from ``part`` on."""
+        rows = np.array(numbers, np.int64).reshape(-1, self.width)
+        first = part - self.bases[source]
+        places = np.arange(first, first + rows.shape[0]) % ATTACHED_LENGTH
+        self.machine.me.attached[source, places] = rows
+
+    def has_received(self, source: int, part: int, now: float) -> None:
+        """Note that a source's prefix has grown up to a part."""
+        received = self.machine.me.received
+        before = int(received[source])
+        received[source] = part - self.bases[source]
+        if self._awake_until < now:
+            self._wake(now)
+        if self.takes:
+            self._handle(self.machine.take(source, source, before, self._ps(now)), now)
+
+    def press(self, now: float) -> None:
+        """Take a step at once: the buffer is filling up."""
+        self._wake(now)
+        if self.protocol.autonomous:
+            due = self.machine.next_timer()
+            if due is not None and not self.protocol.roundless:
+                self.machine.ring_at(min(due, self._ps(now)))
+        else:
+            self._start_if_due(now, at_once=True)
+
+    def take_stable(self, source: int, part: int) -> bool:
+        """Take over what the source itself knows of its own messages; tell whether it is news."""
+        if part <= self.stable[source]:
+            return False
+        self.stable[source] = part
+        me = self.machine.me
+        me.stable[source] = max(int(me.stable[source]), part - self.bases[source])
+        return True
+
+    # What the network tells
+
+    def receive(self, frame: Stability, source: int, now: float) -> bool:
+        """Take in a message of the protocol; tell whether it is one."""
+        array = None
+        if frame.numbers is not None:
+            if len(frame.numbers) not in self._widths:
+                return False
+            array = np.array(frame.numbers, np.int64)
+        if not 0 <= frame.kind < len(self.protocol.kinds):
+            return False
+        if frame.need:
+            self._wake(now)
+        message = Received(frame.kind, source, frame.execution, array, frame.first, frame.second)
+        self._handle(self.machine.receive(message, self._ps(now)), now)
+        return True
+
+    # Time
+
+    def next_timer(self) -> float | None:
+        """Return when ``handle_timer`` is to be called, None for not at all while the machine rests."""
+        times = []
+        due = self.machine.next_timer()
+        if due is not None and self._rests_until(due) is not None:
+            times.append(self._origin + due / PS)
+        if not self.protocol.autonomous and self.rank == 0 and self._has_unstable():
+            times.append(self._start_due())
+        return min(times, default=None)
+
+    def _rests_until(self, due: int) -> int | None:
+        at = self._origin + due / PS
+        return due if at <= self._awake_until or self._has_unstable() else None
+
+    def _start_due(self) -> float:
+        steps = RESTART_STEPS if self._running else 1
+        return self._started_at + steps * self.pace.step
+
+    def handle_timer(self, now: float) -> None:
+        """Let what is due go off."""
+        due = self.machine.next_timer()
+        if due is not None and due <= self._ps(now) + ROUNDING_PS and self._rests_until(due) is not None:
+            self.pace.fired(self._origin + due / PS, now)
+            self._steer()
+            self._handle(self.machine.handle_timer(max(self._ps(now), due)), now)
+        self._start_if_due(now)
+
+    def _start_if_due(self, now: float, *, at_once: bool = False) -> None:
+        if self.protocol.autonomous or self.rank != 0 or not self._has_unstable():
+            return
+        if now >= self._start_due() or (at_once and not self._running):
+            if self._started_at > -math.inf and not self._running:
+                self.pace.fired(self._start_due(), now)
+                self._steer()
+            self._started_at, self._running = now, True
+            self._handle(self.machine.start(self._ps(now)), now)
+
+    def _steer(self) -> None:
+        """Give the machine the step in force."""
+        if self.pace.step == self._step_in_force:
+            return
+        self._step_in_force = self.pace.step
+        for k, factor in zip(self._steered, self._factor, strict=True):
+            self.machine.me.params[k] = round(self.pace.step * factor * PS)
+
+    def _wake(self, now: float) -> None:
+        self._awake_until = now + AWAKE_STEPS * self.pace.step
+
+    def _has_unstable(self) -> bool:
+        me = self.machine.me
+        return bool((me.received > me.stable).any())
+
+    # What the machine wants
+
+    def _handle(self, sends: list[Sent], now: float) -> None:
+        """Send what a call of the machine made, its own copies included, and take over what it learned."""
+        self._note()
+        if not sends:
+            return
+        waiting, need = deque(sends), self._has_unstable()
+        while waiting:
+            sent = waiting.popleft()
+            numbers = None if sent.array is None else sent.array.tolist()
+            if sent.dest != self.rank:
+                frame = Stability(
+                    self.view, sent.kind, sent.execution, numbers, sent.first, sent.second, need
+                )
+                self._send(frame, sent.dest)
+                self.sends += 1
+            if sent.dest in (GROUP, self.rank):
+                own = Received(sent.kind, self.rank, sent.execution, sent.array, sent.first, sent.second)
+                waiting.extend(self.machine.receive(own, self._ps(now)))
+                self._note()
+
+    def _note(self) -> None:
+        if self.machine.learned:
+            for source, number in enumerate(self.machine.me.stable.tolist()):
+                self.stable[source] = max(self.stable[source], self.bases[source] + number)
+        if self.machine.finished:
+            self._running = False

@@ -1,0 +1,39 @@
+"""Have a protocol's kernels compiled, or loaded, before a member joins: one that compiles is silent."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from stablecast.live.pace import Pace, PaceOptions
+from stablecast.live.tracker import Tracker
+from stablecast.live.wire import Stability
+
+MEMBERS = 3
+STEPS = 40
+
+
+@cache
+def warm(protocol: str) -> None:
+    """Let three members without a network find a message to be everywhere, so that every kernel is called."""
+    waiting: list[tuple[Stability, int, int]] = []
+
+    def sender(rank: int) -> Tracker:
+        def send(frame: Stability, dest: int) -> None:
+            others = [other for other in range(MEMBERS) if other != rank]
+            waiting.extend((frame, rank, other) for other in (others if dest < 0 else [dest]))
+
+        pace = Pace(PaceOptions(step_s=0.001), MEMBERS)
+        return Tracker(protocol, view=2, rank=rank, bases=[0] * MEMBERS, pace=pace, send=send, now=0.0)
+
+    trackers = [sender(rank) for rank in range(MEMBERS)]
+    attached = trackers[0].attach(1, 0.0) if trackers[0].attaches else []
+    for rank, tracker in enumerate(trackers):
+        if attached and rank:
+            tracker.put_attached(0, 1, attached)
+        tracker.has_received(0, 1, 0.0)
+    for step in range(1, STEPS):
+        for tracker in trackers:
+            tracker.handle_timer(step * 0.001)
+        taken, waiting[:] = list(waiting), []
+        for frame, rank, dest in taken:
+            trackers[dest].receive(frame, rank, step * 0.001)

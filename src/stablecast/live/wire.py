@@ -1,0 +1,175 @@
+"""What is inside a datagram: a destination and frames, packed by msgspec.
+
+A frame is an array with its tag first.  Tags 1 to 19 are data and stability, 20 to 39 membership
+(:mod:`stablecast.membership.messages`), 40 to 49 sessions.  Frames that a later version adds have new tags;
+what a frame means never changes without a new version in the datagram's first byte.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from stablecast.membership.messages import Frame, MembershipFrame
+
+EVERYONE = 0
+"""In place of a destination session."""
+INSIDE_BYTES = 13
+"""Bytes of an inside beside its frames, at most."""
+
+
+class Data(Frame, tag=1, frozen=True, gc=False):
+    """Whole messages of a source, one part each, in a row."""
+
+    view: int
+    source: int
+    """Rank."""
+    part: int
+    """Number of the first part; the others follow."""
+    seq: int
+    """Number of the first message; the others follow."""
+    payloads: list[bytes]
+    attached: list[int] = msgspec.field(default_factory=list)
+    """What the stability protocol puts into data messages, for each of them in turn."""
+
+
+class Fragment(Frame, tag=2, frozen=True, gc=False):
+    """One part of a message that is too large for a datagram."""
+
+    view: int
+    source: int
+    part: int
+    seq: int
+    index: int
+    """Which part of the message, from 0."""
+    count: int
+    """How many parts it has."""
+    chunk: bytes
+    attached: list[int] = msgspec.field(default_factory=list)
+    """As in ``Data``, of this part."""
+
+
+class Nak(Frame, tag=3, frozen=True):
+    """Parts that the sender of this frame lacks."""
+
+    view: int
+    source: int
+    ranges: list[tuple[int, int]]
+    """First and last part of each."""
+
+
+class SentSoFar(Frame, tag=4, frozen=True):
+    """The sender of this frame has sent so many parts, and knows so many of its own to be everywhere."""
+
+    view: int
+    parts: int
+    stable: int
+    ask: bool = False
+    """Whether it wants to know at once how far the others have come."""
+
+
+class Progress(Frame, tag=5, frozen=True):
+    """How far the sender of this frame has come with what ``source`` sent."""
+
+    view: int
+    source: int
+    part: int
+
+
+class Stability(Frame, tag=6, frozen=True):
+    """A message of the stability protocol."""
+
+    view: int
+    kind: int
+    execution: int
+    numbers: list[int] | None
+    """The array that it carries, if any."""
+    first: int
+    second: int
+    need: bool = False
+    """Whether its sender knows of something that is not stable, so that others must not rest."""
+
+
+class AskHistory(Frame, tag=7, frozen=True):
+    """A newcomer asks a late-join handler for messages of before it joined."""
+
+    view: int
+    source: str
+    """The member's label."""
+    first: int
+    last: int
+
+
+class History(Frame, tag=8, frozen=True):
+    """Messages of before, or the answer that they are gone."""
+
+    view: int
+    source: str
+    first: int
+    payloads: list[bytes]
+    gone: bool
+    """Whether what was asked for, from ``first`` on, is no longer kept."""
+    kept_from: int
+    """First message of this source that is kept; 0 if none is."""
+
+
+class Hello(Frame, tag=40, frozen=True):
+    """Who are you?  Say this number, so that I know that you speak now."""
+
+    challenge: int
+
+
+class Welcome(Frame, tag=41, frozen=True):
+    """The answer to a challenge, and another one."""
+
+    answer: int
+    challenge: int
+
+
+class Thanks(Frame, tag=42, frozen=True):
+    """The answer to the second challenge."""
+
+    answer: int
+
+
+AnyFrame = (
+    Data
+    | Fragment
+    | Nak
+    | SentSoFar
+    | Progress
+    | Stability
+    | AskHistory
+    | History
+    | MembershipFrame
+    | Hello
+    | Welcome
+    | Thanks
+)
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(tuple[int, list[AnyFrame]])
+
+
+def encode(frame: AnyFrame) -> bytes:
+    """Return one frame packed, for :func:`pack_encoded`."""
+    return _encoder.encode(frame)
+
+
+def pack_encoded(frames: list[bytes], to: int = EVERYONE) -> bytes:
+    """Return the inside of a datagram, of frames that are packed already."""
+    count = len(frames)
+    head = bytes((0x90 | count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")
+    return b"".join((b"\x92", _encoder.encode(to), head, *frames))
+
+
+def pack(frames: list[AnyFrame], to: int = EVERYONE) -> bytes:
+    """Return the inside of a datagram."""
+    return _encoder.encode((to, frames))
+
+
+def unpack(inside: bytes) -> tuple[int, list[AnyFrame]]:
+    """Return destination and frames; raises ``msgspec.DecodeError`` for anything else."""
+    try:
+        return _decoder.decode(inside)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(f"not a datagram's inside: {error}") from None

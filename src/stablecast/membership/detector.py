@@ -1,0 +1,127 @@
+"""Gossip failure detection: who was not heard of, directly or through others, for too long.
+
+Every member counts its rounds, and tells a few others in each round the largest count that it has heard of each
+member.  A count that rises is a sign of life, however it comes, so a link between two members that is broken makes
+nobody suspect anybody as long as there is another way between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stablecast.errors import InvalidInput
+from stablecast.membership.actions import Randomness
+from stablecast.membership.view import View
+
+MOST_AT_A_TIME = 8
+
+
+class Detector:
+    """One member's watch over a view; times are seconds.
+
+    Parameters
+    ----------
+    view, me_session
+        What is watched, and who watches.
+    fail_after
+        Silence after which a member is suspected.
+    every
+        Between rounds.
+    fan_out
+        How many members are told in a round; at most 8 if not given.
+    rng
+        Shuffles the order in which the others are told.
+    now
+        When the view began; silence is counted from then on.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        me_session: int,
+        *,
+        fail_after: float,
+        every: float,
+        rng: Randomness,
+        now: float,
+        fan_out: int | None = None,
+    ) -> None:
+        if not 0 < every < fail_after:
+            raise InvalidInput(f"every {every} must be above 0 and below fail_after {fail_after}")
+        self.me = view.rank_of(me_session)
+        if self.me < 0:
+            raise InvalidInput(f"session {me_session} is not in view {view.id:x}")
+        size = len(view.members)
+        self.fail_after = fail_after
+        self.every = every
+        self.next_tick = now
+        self._fan_out = min(size - 1, MOST_AT_A_TIME if fan_out is None else fan_out)
+        self._rng = rng
+        self._counters = [0] * size
+        self._last_heard = [now] * size
+        self._turns: list[int] = []
+
+    def tick(self, now: float) -> list[int]:
+        """Count a round, and return the ranks to tell of it."""
+        if now - self.next_tick > self.fail_after / 2:
+            self._begin_again(now)
+        self.next_tick = now + self.every
+        self._counters[self.me] += 1
+        self._last_heard[self.me] = now
+        return self._next_few()
+
+    def _begin_again(self, now: float) -> None:
+        """Count everyone's silence from now on.
+
+        This process did not run for a while, so it is its own silence that it would measure: what the others sent
+        meanwhile is still in its socket's buffer, or was dropped because that was full.
+        """
+        self._last_heard = [now] * len(self._last_heard)
+
+    def _next_few(self) -> list[int]:
+        """Return the next ranks of a shuffled order, in which everyone has a turn before anyone has a second."""
+        few: list[int] = []
+        while len(few) < self._fan_out:
+            if not self._turns:
+                self._turns = self._shuffled([r for r in range(len(self._counters)) if r != self.me])
+            rank = self._turns.pop()
+            if rank in few:  # a new order may begin with one of these; it has its turn a little later
+                self._turns.insert(0, rank)
+            else:
+                few.append(rank)
+        return few
+
+    def _shuffled(self, ranks: list[int]) -> list[int]:
+        for last in range(len(ranks) - 1, 0, -1):
+            other = int(self._rng.random() * (last + 1))
+            ranks[last], ranks[other] = ranks[other], ranks[last]
+        return ranks
+
+    def counters(self) -> tuple[int, ...]:
+        """Return for each member by rank the largest count heard of."""
+        return tuple(self._counters)
+
+    def heard(self, rank: int, now: float) -> None:
+        """Take note of a frame of this view from a member itself."""
+        self._last_heard[rank] = now
+
+    def merge(self, counters: Sequence[int], from_rank: int, now: float) -> None:
+        """Take in what a member tells; counts of another length are not of this view, and ignored."""
+        if len(counters) != len(self._counters):
+            return
+        self._last_heard[from_rank] = now
+        for rank, count in enumerate(counters):
+            if count > self._counters[rank] and rank != self.me:
+                self._counters[rank] = count
+                self._last_heard[rank] = now
+
+    def suspects(self, now: float) -> frozenset[int]:
+        """Return the ranks that were not heard of for ``fail_after``; nobody while this process is late itself."""
+        if now - self.next_tick > self.fail_after / 2:
+            return frozenset()
+        silent = (rank for rank, last in enumerate(self._last_heard) if now - last > self.fail_after)
+        return frozenset(rank for rank in silent if rank != self.me)
+
+    def last_heard(self, rank: int) -> float:
+        """Return when there was last a sign of life of a member."""
+        return self._last_heard[rank]

@@ -1,0 +1,180 @@
+"""What members tell each other about views, and how they watch each other: one frame each.
+
+Frames are packed as arrays, with the tag first; tags 20 to 39 are membership's.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from stablecast.membership.view import MemberInfo, View
+
+Proposal = tuple[int, int]
+"""Epoch and the leader's session; larger ones win."""
+
+
+class Frame(msgspec.Struct, frozen=True, array_like=True):
+    """Anything inside a datagram."""
+
+
+class Join(Frame, tag=20, frozen=True):
+    """A process without a view wants to be in one."""
+
+    member: MemberInfo
+    """With the least incarnation that it may be given."""
+    protocol: str
+    """What it would run; a group has one protocol."""
+    epoch: int = 0
+    """That of the last view it was in; the next has a larger one."""
+
+
+class Redirect(Frame, tag=21, frozen=True):
+    """Somebody else leads."""
+
+    host: str
+    port: int
+
+
+class Refuse(Frame, tag=22, frozen=True):
+    """Joining is not possible, and why."""
+
+    reason: str
+
+
+class Prepare(Frame, tag=23, frozen=True):
+    """Stop sending in a view, and say what you have."""
+
+    proposal: Proposal
+    view: int
+
+
+class Flushed(Frame, tag=24, frozen=True):
+    """Nothing further is sent; this is what I have."""
+
+    proposal: Proposal
+    prefixes: tuple[int, ...]
+    """For each member of the old view, by rank, its last part before the first gap."""
+    parts: int
+    """Parts that I have sent in all."""
+    messages: int
+    """Messages that I have sent in all."""
+
+
+class Sync(Frame, tag=25, frozen=True):
+    """Get everything up to the cut; then the next view can begin."""
+
+    proposal: Proposal
+    old: int
+    """The view that ends; 0 for who joins."""
+    view: View | None
+    """The next one; None if the old one dissolves."""
+    cut: tuple[int, ...]
+    """For each member of the old view, by rank, its last part that all survivors are to have."""
+    holders: tuple[int, ...]
+    """For each, the session of a member that has them."""
+    numbers: tuple[tuple[int, int], ...]
+    """For each member of the next view, by rank, its parts and messages so far."""
+    contact: tuple[str, int] | None = None
+    """Where members of a view that dissolves find the other one."""
+    left: tuple[int, ...] = ()
+    """Sessions of members of the old view that wanted to leave."""
+    reason: str = ""
+    """Why the old view ends, for people."""
+    places: tuple[tuple[str, int], ...] = ()
+    """Where members were that failed lately, in case they come back."""
+
+
+class Synced(Frame, tag=26, frozen=True):
+    """I have everything up to the cut."""
+
+    proposal: Proposal
+
+
+class Install(Frame, tag=27, frozen=True):
+    """All have; the next view begins."""
+
+    proposal: Proposal
+
+
+class Installed(Frame, tag=28, frozen=True):
+    """It has begun here."""
+
+    proposal: Proposal
+
+
+class Promised(Frame, tag=29, frozen=True):
+    """A larger proposal was seen; or, with (0, 0), one was seen that nobody brings to an end."""
+
+    proposal: Proposal
+    promised: Proposal
+
+
+class Elsewhere(Frame, tag=30, frozen=True):
+    """I am not in the view that you mean, and shall not be, but in this one."""
+
+    proposal: Proposal
+    view: View | None
+    """None if I am in none at present."""
+
+
+class Leave(Frame, tag=31, frozen=True):
+    """I want to leave; answered by a view without me, or by Farewell."""
+
+    view: int
+
+
+class Farewell(Frame, tag=32, frozen=True):
+    """You are out of the view: you asked to leave, or you were left out."""
+
+    view: int
+    """The view that you were in."""
+    reason: str
+
+
+class Probe(Frame, tag=33, frozen=True):
+    """Tell me if there is another view of this group where you are."""
+
+    view: int
+    epoch: int
+    size: int
+    main: bool
+    """Whether it is on the main line."""
+    leader_host: str
+    leader_port: int
+    answer: bool = False
+    """Whether this answers another probe."""
+    protocol: str = ""
+    """What it runs; views of different protocols do not merge."""
+
+
+class Alive(Frame, tag=34, frozen=True):
+    """Signs of life, one's own and those heard of; sent to a few members at a time."""
+
+    view: int
+    counters: tuple[int, ...]
+    """For each member by rank, the largest count heard of; counts rise while a member lives."""
+    received: tuple[int, ...]
+    """For each source by rank, the sender's last part before the first gap."""
+    stable: tuple[int, ...]
+    """For each source by rank, the last part that the sender of this frame knows to be everywhere."""
+    full: bool = False
+    """Whether its application takes nothing at present, so that it cannot take more in."""
+
+
+MembershipFrame = (
+    Join
+    | Redirect
+    | Refuse
+    | Prepare
+    | Flushed
+    | Sync
+    | Synced
+    | Install
+    | Installed
+    | Promised
+    | Elsewhere
+    | Leave
+    | Farewell
+    | Probe
+    | Alive
+)

@@ -1,0 +1,64 @@
+"""Views: agreed lists of members, in an order that all share."""
+
+from __future__ import annotations
+
+import msgspec
+
+Address = tuple[str, int]
+
+
+class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
+    """One member of a view."""
+
+    session: int
+    """Names its process: a random number of 64 bits, not 0."""
+    name: str
+    """As it was asked for."""
+    incarnation: int
+    """From 1; a name that comes back is given the next one."""
+    host: str
+    port: int
+    zone: str = ""
+    """Where it is, for stability levels by zone; may be empty."""
+
+    @property
+    def address(self) -> Address:
+        """Where its datagrams go."""
+        return (self.host, self.port)
+
+    @property
+    def label(self) -> str:
+        """Its name for people and in traces: with the incarnation from the second on."""
+        return self.name if self.incarnation == 1 else f"{self.name}#{self.incarnation}"
+
+
+class View(msgspec.Struct, frozen=True, array_like=True):
+    """An agreed list of members."""
+
+    id: int
+    """A random number of 64 bits, not 0: names the view in every frame."""
+    epoch: int
+    """Larger than that of any view that it follows."""
+    members: tuple[MemberInfo, ...]
+    """Oldest first; a member's rank is its place here."""
+    line: str
+    """What its events' group is called in traces: the group's name on the main line."""
+    incarnations: dict[str, int]
+    """The last incarnation that each name was given, of members and of recent ones."""
+
+    @property
+    def sessions(self) -> tuple[int, ...]:
+        """The members' sessions by rank."""
+        return tuple(member.session for member in self.members)
+
+    def rank_of(self, session: int) -> int:
+        """Return a member's rank, -1 if it is not in this view."""
+        for rank, member in enumerate(self.members):
+            if member.session == session:
+                return rank
+        return -1
+
+    def member(self, session: int) -> MemberInfo | None:
+        """Return a member by its session, None if it is not in this view."""
+        rank = self.rank_of(session)
+        return None if rank < 0 else self.members[rank]

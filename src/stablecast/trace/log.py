@@ -1,0 +1,159 @@
+"""Write a live member's events to a file of JSON lines, one event each.
+
+A member may be killed at any moment, and what it did has to be in its log all the same.  Events are gathered
+and written together, in whole lines; a member that flushes its log before it sends a datagram has told, by
+the time anyone learns of it, everything that the datagram rests on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from stablecast.errors import InvalidInput, StablecastError
+
+FLUSH_EVERY = 1_000
+CHANGES = ("join", "leave", "fail")
+
+_encode = msgspec.json.Encoder().encode
+
+
+class CannotTrace(StablecastError):
+    """Events can no longer be written: the disk is full, or failed."""
+
+
+class EventLog:
+    """Appends events to a file, which must be new or empty; closed, it takes no notice of any more.
+
+    Parameters
+    ----------
+    path
+        The file, which appears at once.
+    flush_every
+        Events that are gathered before they are written; ``flush`` writes them at any time.
+    """
+
+    def __init__(self, path: Path | str, *, flush_every: int = FLUSH_EVERY) -> None:
+        if flush_every < 1:
+            raise InvalidInput(f"flush_every of {flush_every} events (accepted: from 1 on)")
+        self.path = Path(path)
+        self.events = 0
+        """How many were noted."""
+        self._flush_every = flush_every
+        self._lines: list[str] = []
+        self._beginnings: dict[tuple[str, str, str, str], str] = {}
+        self._file = _open_empty(self.path)
+
+    def __enter__(self) -> EventLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def send(self, group: str, member: str, seq: int, time_us: int, size: int) -> None:
+        """Note that a member sent a message."""
+        begin = self._beginning("send", group, member, member)
+        self._add([f'{begin}{seq},"time_us":{time_us},"bytes":{size}}}\n'])
+
+    def receive(
+        self, group: str, member: str, source: str, first_seq: int, sizes: Iterable[int], time_us: int
+    ) -> None:
+        """Note that a member received messages in a row, given by their sizes."""
+        self._add(self._run("receive", group, member, source, first_seq, sizes, time_us))
+
+    def stable(self, group: str, member: str, source: str, seq: int, time_us: int) -> None:
+        """Note that a member knows everything of a source up to ``seq`` to be everywhere."""
+        begin = self._beginning("stable", group, member, source)
+        self._add([f'{begin}{seq},"time_us":{time_us},"bytes":null}}\n'])
+
+    def release(
+        self,
+        group: str,
+        member: str,
+        source: str,
+        first: int,
+        last: int,
+        sizes: Iterable[int] | None,
+        time_us: int,
+    ) -> None:
+        """Note that a member let go of messages in a row; ``sizes`` may be unknown."""
+        if sizes is not None:
+            self._add(self._run("release", group, member, source, first, sizes, time_us))
+            return
+        begin = self._beginning("release", group, member, source)
+        end = f',"time_us":{time_us},"bytes":null}}\n'
+        self._add([f"{begin}{seq}{end}" for seq in range(first, last + 1)])
+
+    def change(self, group: str, kind: str, member: str, time_us: int) -> None:
+        """Note that a member joined, left or failed."""
+        if kind not in CHANGES:
+            raise InvalidInput(f"a change of kind '{kind}' (accepted: {', '.join(CHANGES)})")
+        begin = self._beginning(kind, group, member, "")
+        self._add([f'{begin}null,"time_us":{time_us},"bytes":null}}\n'])
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        if not self._lines or self._file < 0:
+            return
+        waiting = memoryview("".join(self._lines).encode())
+        self._lines.clear()
+        try:
+            while waiting:
+                waiting = waiting[os.write(self._file, waiting) :]
+        except OSError as error:
+            raise CannotTrace(f"cannot write the trace '{self.path}': {error.strerror or error}") from None
+
+    def close(self) -> None:
+        """Write what was gathered, and take no notice of anything further; may be called again."""
+        if self._file < 0:
+            return
+        try:
+            self.flush()
+        finally:
+            os.close(self._file)
+            self._file = -1
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is noted any more."""
+        return self._file < 0
+
+    def _run(
+        self, kind: str, group: str, member: str, source: str, first: int, sizes: Iterable[int], time_us: int
+    ) -> list[str]:
+        begin = self._beginning(kind, group, member, source)
+        end = f',"time_us":{time_us},"bytes":'
+        return [f"{begin}{seq}{end}{size}}}\n" for seq, size in enumerate(sizes, first)]
+
+    def _beginning(self, kind: str, group: str, member: str, source: str) -> str:
+        """Return a line up to its number; the same few come again and again."""
+        found = self._beginnings.get((kind, group, member, source))
+        if found is None:
+            fields = {"group": group, "kind": kind, "member": member, "source": source or None}
+            found = self._beginnings[kind, group, member, source] = f'{_encode(fields).decode()[:-1]},"seq":'
+        return found
+
+    def _add(self, lines: list[str]) -> None:
+        if self._file < 0:
+            return
+        self._lines += lines
+        self.events += len(lines)
+        if len(self._lines) >= self._flush_every:
+            self.flush()
+
+
+def _open_empty(path: Path) -> int:
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise InvalidInput(f"cannot write the trace '{path}': {error.strerror or error}") from None
+    if os.fstat(file).st_size:
+        os.close(file)
+        raise InvalidInput(f"cannot write the trace '{path}': it holds something (accepted: a new file)")
+    return file
