@@ -233,6 +233,16 @@ def main() -> int:
     print(f"{options.count} datagrams, none taken, in {middle - started:.1f} s (seed {options.seed})")
     print(", ".join(f"{name} {number}" for name, number in sorted(kinds.items())))
     print(f"{insides.total()} insides in {time.perf_counter() - middle:.1f} s: {dict(insides)}")
+    middle = time.perf_counter()
+    from benchmarks.fuzz_engine import engine_subject, nonsense_of_members
+
+    attack(engine_subject(options.seed), count=options.count, seed=options.seed)
+    print(
+        f"{options.count} at a running member, no change and no answer, in {time.perf_counter() - middle:.1f} s"
+    )
+    middle = time.perf_counter()
+    nonsense_of_members(count=options.count // 10, seed=options.seed)
+    print(f"{options.count // 10} of a member that sends nonsense in {time.perf_counter() - middle:.1f} s")
     return 0 if insides.keys() <= {"taken", "refused"} else 1
 
 

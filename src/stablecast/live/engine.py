@@ -464,9 +464,11 @@ class Engine:
 
     def _send_membership(self, frame: AnyFrame, address: Address, session: int, now: float) -> None:
         known = session or self._met.get(address, 0)
-        if known and self.trust.trusted(known):
+        is_trusted = bool(known) and self.trust.trusted(known)
+        if is_trusted:
             self._send_to(frame, address, known)
-        else:
+        if not session or not is_trusted:
+            # There may be another process by now, or one that our last THANKS has not come to.
             self._send_to(self.trust.hello(now), address, EVERYONE)
 
     def _stop_sending(self) -> None:

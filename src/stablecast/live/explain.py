@@ -60,12 +60,16 @@ def _seq_at(here: InView, source: int, part: int) -> int:
 
 
 def spread(engine: Engine, id: MessageId) -> Spread | None:
-    """Return who is known to have an own message, None if that is not known any more."""
+    """Return who is known to have an own message, None while there is no view."""
     here = engine.in_view
-    if here is None or id.source != engine.label:
+    outcomes = engine.outcomes if id.source == engine.label else engine.past.get(id.source)
+    outcome = None if outcomes is None else outcomes.of(id.seq, 0.0)
+    if outcome is not None:  # members that came later do not get it, and do not count
+        present = () if here is None else here.view.members
+        meant = tuple(member for member in present if member.label in outcome.members)
+        return Spread(meant, frozenset(outcome.members), is_final=True)
+    if here is None:
         return None
-    if id.seq <= engine.outcomes.stable_seq:
-        return Spread(here.view.members, frozenset(here.labels))
     found = _find(engine, id)
     if found is None:
         return Spread(here.view.members, frozenset((engine.label,)))

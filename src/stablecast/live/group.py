@@ -7,13 +7,13 @@ import contextlib
 import heapq
 import itertools
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TypeVar
 
 from stablecast.errors import BufferFull, DrainTimedOut, GroupClosed, InvalidInput, JoinFailed
 from stablecast.live.engine import Engine
 from stablecast.live.explain import describe, explain, laggards, spread
-from stablecast.live.history import Wanted
+from stablecast.live.history import Wanted, fetch
 from stablecast.live.keys import Keyring
 from stablecast.live.levels import Level
 from stablecast.live.options import check_payload
@@ -31,15 +31,12 @@ from stablecast.live.results import (
 )
 from stablecast.live.stats import Stats
 from stablecast.live.transport import format_address
-from stablecast.live.wire import AskHistory
 from stablecast.membership.view import Address, View
 
 EVENTS_KEPT = 10_000
 LEAVE_S = 1.0
 ASK_FIRST_S = 0.002
 ASK_MOST_S = 0.25
-HISTORY_ASK_S = 0.1
-HISTORY_TRIES = 30
 
 T = TypeVar("T")
 
@@ -51,7 +48,9 @@ class Group:
         self._loop = asyncio.get_running_loop()
         self._engine: Engine
         self._batches: deque[list[Delivery]] = deque()
+        self._rest: Iterator[Delivery] = iter(())
         self._reader: asyncio.Future[None] | None = None
+        self._history_turn = asyncio.Lock()
         self._events: list[deque[Event]] = []
         self._event_waiters: list[asyncio.Future[None]] = []
         self._stable_waiters: dict[str, list[tuple[int, int, float, asyncio.Future[Outcome]]]] = {}
@@ -111,6 +110,9 @@ class Group:
         self._check_open()
         if self._room_waiters or not self._engine.may_send(len(payload)):
             await self._wait_for_room(len(payload))
+            while not self._engine.may_send(len(payload)):  # a view change may have come in between
+                await self._wait_for_room(len(payload), first=True)
+            self._loop.call_soon(self._let_senders_on)
         return self._send(payload)
 
     def send_nowait(self, payload: bytes) -> Receipt:
@@ -136,21 +138,25 @@ class Group:
         if not self._engine.closed:
             self._engine.flush()
 
-    async def _wait_for_room(self, size: int) -> None:
+    async def _wait_for_room(self, size: int, *, first: bool = False) -> None:
+        """Wait for one's turn, behind those who wait already; or in front of them, if it was one's turn."""
         engine = self._engine
         blocked = engine.in_view is None or engine.agreement.is_blocked
-        if engine.options.on_full == "error" and not blocked:
+        if engine.options.on_full == "error" and not blocked and not engine.may_send(size):
             raise BufferFull(self._why_not())
         turn: asyncio.Future[None] = self._loop.create_future()
         entry = (size, turn)
-        self._room_waiters.append(entry)
+        if first:
+            self._room_waiters.appendleft(entry)
+        else:
+            self._room_waiters.append(entry)
         try:
             await turn
-        finally:
+        except asyncio.CancelledError:
             with contextlib.suppress(ValueError):
                 self._room_waiters.remove(entry)
-            if not turn.done() or turn.cancelled():
-                self._loop.call_soon(self._let_senders_on)
+            self._loop.call_soon(self._let_senders_on)
+            raise
         self._check_open()
 
     def _why_not(self) -> str:
@@ -161,17 +167,15 @@ class Group:
         return f"{own} bytes are not stable yet (accepted at present: {int(engine.window.size)})"
 
     def _let_senders_on(self) -> None:
-        """Let those who wait send, in their order, while there is room."""
+        """Let the first that waits send, if there is room; once its message is counted, it wakes the next."""
         while self._room_waiters:
             size, turn = self._room_waiters[0]
-            if turn.done():
-                self._room_waiters.popleft()
-                continue
-            if not self._engine.may_send(size):
+            if not turn.done() and not self._engine.may_send(size):
                 return
             self._room_waiters.popleft()
-            turn.set_result(None)
-            return  # the one that goes on wakes the next: its message has to be counted first
+            if not turn.done():
+                turn.set_result(None)
+                return
 
     # Waiting for stability
 
@@ -207,7 +211,7 @@ class Group:
             known = spread(engine, receipt.id)
             if known is not None and level.holds(known):
                 return Reached(receipt.id, tuple(sorted(known.has)), now - receipt.sent_at)
-            if known is None or (end is not None and now >= end):
+            if (known is not None and known.is_final) or (end is not None and now >= end):
                 return self._timed_out(receipt)
             self._check_open()
             engine.ask_progress()
@@ -238,31 +242,45 @@ class Group:
 
     async def batches(self) -> AsyncIterator[list[Delivery]]:
         """Yield deliveries as they come, as many at once as there are; ends when the group is closed."""
+        rest = list(self._rest)
+        if rest:
+            yield rest
+        while batch := await self._next_batch():
+            yield batch
+
+    async def deliveries(self) -> AsyncIterator[Delivery]:
+        """Yield messages, FIFO for each source and exactly once; ends when the group is closed."""
         while True:
-            while self._batches:
-                batch = self._batches.popleft()
-                self._engine.consumed(len(batch))
-                yield batch
-            if self._engine.closed:
+            for delivery in self._rest:  # who stops in between leaves the rest to the next reader
+                yield delivery
+            batch = await self._next_batch()
+            if not batch:
                 return
+            self._rest = iter(batch)
+
+    async def _next_batch(self) -> list[Delivery]:
+        """Wait for deliveries; there are none once the group is closed."""
+        while not self._batches:
+            if self._engine.closed:
+                return []
             if self._reader is not None and not self._reader.done():
                 raise InvalidInput(
                     "somebody else reads this group's deliveries already (accepted: one reader)"
                 )
             self._reader = self._loop.create_future()
             await self._reader
+        batch = self._batches.popleft()
+        self._engine.consumed(len(batch))
+        return batch
 
-    async def deliveries(self) -> AsyncIterator[Delivery]:
-        """Yield messages, FIFO for each source and exactly once; ends when the group is closed."""
-        async for batch in self.batches():
-            for delivery in batch:
-                yield delivery
-
-    async def events(self) -> AsyncIterator[Event]:
-        """Yield what happens in the group from now on; who does not read loses the oldest."""
+    def events(self) -> AsyncIterator[Event]:
+        """Return what happens in the group from this call on; who does not read loses the oldest."""
         mine: deque[Event] = deque(maxlen=EVENTS_KEPT)
         self._events.append(mine)
         self._engine.view_events.tells_releases = True
+        return self._read_events(mine)
+
+    async def _read_events(self, mine: deque[Event]) -> AsyncIterator[Event]:
         try:
             while True:
                 while mine:
@@ -273,37 +291,19 @@ class Group:
                 self._event_waiters.append(waiter)
                 await waiter
         finally:
-            self._events.remove(mine)
+            self._events = [queue for queue in self._events if queue is not mine]
             self._engine.view_events.tells_releases = bool(self._events)
 
     async def history(self, source: str, first: int, last: int) -> list[Delivery] | HistoryGone:
-        """Ask late-join handlers for messages of before this member joined."""
-        engine = self._engine
-        wanted = Wanted(source, first, last)
-        engine.history.wanted = wanted
-        for attempt in range(HISTORY_TRIES):
-            here = engine.in_view
-            if here is None or not here.others:
-                break
-            others = [rank for rank in range(here.size) if rank != here.rank]
-            before = wanted.next
-            ask = AskHistory(here.view.id, source, wanted.next, last)
-            engine.ask_history(ask, others[attempt // 3 % len(others)])
-            await self._some_news(HISTORY_ASK_S)
-            while not wanted.is_done and wanted.next > before:
-                before = wanted.next
-                engine.ask_history(
-                    AskHistory(here.view.id, source, before, last), others[attempt // 3 % len(others)]
-                )
-                await self._some_news(HISTORY_ASK_S)
-            if wanted.gone is not None and attempt // 3 + 1 < len(others):
-                wanted.gone = None  # another member may keep more
-                continue
-            if wanted.is_done:
-                break
-        if wanted.next > last:
-            return wanted.found
-        return HistoryGone(source, wanted.next, last)
+        """Ask late-join handlers for messages of before this member joined, by number, both included."""
+        wanted = Wanted.checked(source, first, last)
+        self._check_open()
+        async with self._history_turn:
+            return await fetch(self._engine, wanted, self._news_while_open)
+
+    async def _news_while_open(self, timeout: float) -> None:
+        await self._some_news(timeout)
+        self._check_open()
 
     # The engine's news
 
@@ -366,7 +366,7 @@ class Group:
         try:
             async with asyncio.timeout(timeout):
                 while engine.packer is None or engine.outcomes.stable_seq < engine.packer.messages:
-                    await self._some_news(1.0)
+                    await self._news_while_open(1.0)
         except TimeoutError:
             sent = 0 if engine.packer is None else engine.packer.messages
             missing = sent - engine.outcomes.stable_seq

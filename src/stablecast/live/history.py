@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from stablecast.errors import InvalidInput
 from stablecast.live.results import Delivery, HistoryGone
 from stablecast.live.streams import Kept
 from stablecast.live.wire import AskHistory, Data, History
 from stablecast.membership.view import Address
 
+if TYPE_CHECKING:
+    from stablecast.live.engine import Engine
+    from stablecast.live.in_view import InView
+
 ANSWER_BYTES = 900
 """Most bytes of payloads in one answer, so that it fits a datagram; a larger message goes alone."""
+ASK_S = 0.1
+ASK_TRIES = 5
+"""Requests without an answer after which the next member is asked."""
+VIEWS_MOST = 10
+"""View changes after which it is given up."""
 
 Reply = Callable[[History, Address, int], None]
 
@@ -26,6 +37,14 @@ class Wanted:
     last: int
     found: list[Delivery] = field(default_factory=list)
     gone: HistoryGone | None = None
+
+    @classmethod
+    def checked(cls, source: str, first: int, last: int) -> Wanted:
+        """Return what is wanted, if it can be."""
+        for number in (first, last):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise InvalidInput(f"message number {number!r} is not accepted (accepted: from 1)")
+        return cls(source, first, last)
 
     @property
     def is_done(self) -> bool:
@@ -87,8 +106,43 @@ class Archive:
         if wanted is None or frame.source != wanted.source or frame.first != wanted.next:
             return
         if frame.gone:
-            wanted.gone = HistoryGone(wanted.source, wanted.next, wanted.last)
+            wanted.gone = HistoryGone(wanted.source, wanted.next, wanted.last, frame.kept_from)
         for payload in frame.payloads:
             wanted.found.append(Delivery(wanted.source, wanted.next, payload))
             wanted.next += 1
         self._done()
+
+
+Wait = Callable[[float], Awaitable[None]]
+"""Waits for news of any kind, or for so many seconds."""
+
+
+async def fetch(engine: Engine, wanted: Wanted, wait: Wait) -> list[Delivery] | HistoryGone:
+    """Ask the members in turn until everything has come, or all have said what they keep."""
+    engine.history.wanted = wanted
+    gone: HistoryGone | None = None
+    for _ in range(VIEWS_MOST):
+        here = engine.in_view
+        for rank in range(0 if here is None else here.size):
+            if here is not None and rank != here.rank and not wanted.next > wanted.last:
+                wanted.gone = None
+                await _ask(engine, here, wanted, rank, wait)
+                gone = wanted.gone or gone
+        if wanted.next > wanted.last:
+            return wanted.found
+        if here is not None and engine.in_view is here:
+            break
+        await wait(ASK_S)
+    return HistoryGone(wanted.source, wanted.next, wanted.last, 0 if gone is None else gone.kept_from)
+
+
+async def _ask(engine: Engine, here: InView, wanted: Wanted, rank: int, wait: Wait) -> None:
+    """Ask one member until it has sent everything, keeps no more, or does not answer."""
+    tries = 0
+    while tries < ASK_TRIES and not wanted.is_done and engine.in_view is here:
+        before = wanted.next
+        engine.ask_history(AskHistory(here.view.id, wanted.source, before, wanted.last), rank)
+        end = engine.transport.now() + ASK_S
+        while not wanted.is_done and wanted.next == before and (left := end - engine.transport.now()) > 0:
+            await wait(left)
+        tries = 0 if wanted.next > before else tries + 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
 import time
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from stablecast.errors import InvalidInput, JoinFailed
+from stablecast.errors import BindFailed, InvalidInput, JoinFailed
 from stablecast.live.engine import Engine, Log
 from stablecast.live.group import Group
 from stablecast.live.keys import Keyring
@@ -109,7 +110,9 @@ class Joining:
 
     async def _join(self) -> Group:
         settings = self._settings
-        contacts = [parse_address(seed) for seed in settings["seeds"]]
+        contacts = _contacts(settings["seeds"])
+        if settings["advertise"] is not None:
+            parse_address(settings["advertise"])
         transport: Transport | None = settings["transport"]
         if transport is None:
             await _warm_apart(self._options.protocol)
@@ -184,6 +187,16 @@ class Joining:
         return JoinFailed(f"{error} ({'; '.join(found)})")
 
 
+def _contacts(seeds: Sequence[str]) -> list[Address]:
+    if isinstance(seeds, str):
+        raise InvalidInput(f"seeds is the text '{seeds}' (accepted: a list of addresses, ['{seeds}'])")
+    contacts = [parse_address(seed) for seed in seeds]
+    for seed, (_, port) in zip(seeds, contacts, strict=True):
+        if port == 0:
+            raise InvalidInput(f"seed '{seed}' has no port (accepted: 1 to 65535)")
+    return contacts
+
+
 async def _warm_apart(protocol: str) -> None:
     """Have the kernels compiled in a thread of its own, which ends, so that the loop goes on meanwhile."""
     loop = asyncio.get_running_loop()
@@ -215,4 +228,8 @@ async def _serve_metrics(group: Group, address: str) -> None:
     from stablecast.live.metrics import serve
 
     host, port = parse_address(address)
-    group._on_close.append(await serve(group, host, port))
+    try:
+        group._on_close.append(await serve(group, host, port))
+    except OSError as error:
+        reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        raise BindFailed(f"cannot serve metrics on {address}: {reason}") from None

@@ -22,6 +22,8 @@ class Spread:
     view: tuple[MemberInfo, ...]
     has: frozenset[str]
     """Labels of the members that are known to have it, the sender included."""
+    is_final: bool = False
+    """Whether it is stable, so that nobody else will get it."""
 
 
 @dataclass(frozen=True)

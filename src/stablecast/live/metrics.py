@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -90,10 +89,10 @@ async def serve(group: Group, host: str, port: int) -> Callable[[], None]:
     """Serve ``/metrics`` and ``/status``; returns what closes the server."""
     registry = CollectorRegistry()
     registry.register(GroupCollector(group))
-    open_writers: set[asyncio.StreamWriter] = set()
+    open_writers: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_writers.add(writer)
+        open_writers[writer] = asyncio.current_task()
         try:
             async with asyncio.timeout(REQUEST_S):
                 line = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n", 1)[0]
@@ -102,7 +101,7 @@ async def serve(group: Group, host: str, port: int) -> Callable[[], None]:
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
-            open_writers.discard(writer)
+            open_writers.pop(writer, None)
             writer.close()
 
     server = await asyncio.start_server(answer, host, port, limit=REQUEST_BYTES)
@@ -110,9 +109,10 @@ async def serve(group: Group, host: str, port: int) -> Callable[[], None]:
 
     def close() -> None:
         server.close()
-        for writer in open_writers:
-            with contextlib.suppress(OSError):
-                writer.close()
+        for writer, task in list(open_writers.items()):
+            writer.transport.abort()
+            if task is not None:
+                task.cancel()
 
     return close
 

@@ -60,7 +60,7 @@ class Options:
                     f"{what} name {name!r} is not accepted (accepted: 1 to 64 characters, no space / # ~)"
                 )
         if self.protocol not in protocol_names():
-            raise unknown_name("protocol", self.protocol, protocol_names())
+            raise unknown_name("protocol", str(self.protocol), protocol_names())
         _one_of("on_full", self.on_full, ("block", "error"))
         _one_of("deliver", self.deliver, ("received", "stable", "nothing"))
         _one_of("policy", self.policy, POLICIES)

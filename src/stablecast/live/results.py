@@ -68,10 +68,11 @@ class Laggard:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """The time is over, and the message is not known to be everywhere; it goes on its way."""
+    """The time is over, and the message is not known to be where it should; it goes on its way."""
 
     id: MessageId
     laggards: tuple[Laggard, ...]
+    """Who is not known to have it; nobody if a level was asked for that a stable message can never reach."""
     seconds: float
 
 
@@ -183,7 +184,10 @@ class HistoryGone:
 
     source: str
     first: int
+    """The first that was not found."""
     last: int
+    kept_from: int = 0
+    """The first of this source that the last one asked keeps; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)

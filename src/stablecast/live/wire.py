@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from stablecast.membership.messages import Frame, MembershipFrame
+from stablecast.membership.view import Whole, Word
 
 EVERYONE = 0
 """In place of a destination session."""
@@ -20,12 +21,12 @@ INSIDE_BYTES = 13
 class Data(Frame, tag=1, frozen=True, gc=False):
     """Whole messages of a source, one part each, in a row."""
 
-    view: int
-    source: int
+    view: Word
+    source: Whole
     """Rank."""
-    part: int
+    part: Whole
     """Number of the first part; the others follow."""
-    seq: int
+    seq: Whole
     """Number of the first message; the others follow."""
     payloads: list[bytes]
     attached: list[int] = msgspec.field(default_factory=list)
@@ -35,13 +36,13 @@ class Data(Frame, tag=1, frozen=True, gc=False):
 class Fragment(Frame, tag=2, frozen=True, gc=False):
     """One part of a message that is too large for a datagram."""
 
-    view: int
-    source: int
-    part: int
-    seq: int
-    index: int
+    view: Word
+    source: Whole
+    part: Whole
+    seq: Whole
+    index: Whole
     """Which part of the message, from 0."""
-    count: int
+    count: Whole
     """How many parts it has."""
     chunk: bytes
     attached: list[int] = msgspec.field(default_factory=list)
@@ -51,18 +52,18 @@ class Fragment(Frame, tag=2, frozen=True, gc=False):
 class Nak(Frame, tag=3, frozen=True):
     """Parts that the sender of this frame lacks."""
 
-    view: int
-    source: int
-    ranges: list[tuple[int, int]]
+    view: Word
+    source: Whole
+    ranges: list[tuple[Whole, Whole]]
     """First and last part of each."""
 
 
 class SentSoFar(Frame, tag=4, frozen=True):
     """The sender of this frame has sent so many parts, and knows so many of its own to be everywhere."""
 
-    view: int
-    parts: int
-    stable: int
+    view: Word
+    parts: Whole
+    stable: Whole
     ask: bool = False
     """Whether it wants to know at once how far the others have come."""
 
@@ -70,17 +71,17 @@ class SentSoFar(Frame, tag=4, frozen=True):
 class Progress(Frame, tag=5, frozen=True):
     """How far the sender of this frame has come with what ``source`` sent."""
 
-    view: int
-    source: int
-    part: int
+    view: Word
+    source: Whole
+    part: Whole
 
 
 class Stability(Frame, tag=6, frozen=True):
     """A message of the stability protocol."""
 
-    view: int
+    view: Word
     kind: int
-    execution: int
+    execution: Whole
     numbers: list[int] | None
     """The array that it carries, if any."""
     first: int
@@ -92,43 +93,43 @@ class Stability(Frame, tag=6, frozen=True):
 class AskHistory(Frame, tag=7, frozen=True):
     """A newcomer asks a late-join handler for messages of before it joined."""
 
-    view: int
+    view: Word
     source: str
     """The member's label."""
-    first: int
-    last: int
+    first: Whole
+    last: Whole
 
 
 class History(Frame, tag=8, frozen=True):
     """Messages of before, or the answer that they are gone."""
 
-    view: int
+    view: Word
     source: str
-    first: int
+    first: Whole
     payloads: list[bytes]
     gone: bool
     """Whether what was asked for, from ``first`` on, is no longer kept."""
-    kept_from: int
+    kept_from: Whole
     """First message of this source that is kept; 0 if none is."""
 
 
 class Hello(Frame, tag=40, frozen=True):
     """Who are you?  Say this number, so that I know that you speak now."""
 
-    challenge: int
+    challenge: Word
 
 
 class Welcome(Frame, tag=41, frozen=True):
     """The answer to a challenge, and another one."""
 
-    answer: int
-    challenge: int
+    answer: Word
+    challenge: Word
 
 
 class Thanks(Frame, tag=42, frozen=True):
     """The answer to the second challenge."""
 
-    answer: int
+    answer: Word
 
 
 AnyFrame = (

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
-from stablecast.membership.view import MemberInfo, View
+from stablecast.membership.view import MemberInfo, View, Whole, Word
 
-Proposal = tuple[int, int]
+Proposal = tuple[Whole, Word]
 """Epoch and the leader's session; larger ones win."""
 
 
@@ -24,7 +24,7 @@ class Join(Frame, tag=20, frozen=True):
     """With the least incarnation that it may be given."""
     protocol: str
     """What it would run; a group has one protocol."""
-    epoch: int = 0
+    epoch: Whole = 0
     """That of the last view it was in; the next has a larger one."""
 
 
@@ -32,7 +32,7 @@ class Redirect(Frame, tag=21, frozen=True):
     """Somebody else leads."""
 
     host: str
-    port: int
+    port: Whole
 
 
 class Refuse(Frame, tag=22, frozen=True):
@@ -45,18 +45,18 @@ class Prepare(Frame, tag=23, frozen=True):
     """Stop sending in a view, and say what you have."""
 
     proposal: Proposal
-    view: int
+    view: Word
 
 
 class Flushed(Frame, tag=24, frozen=True):
     """Nothing further is sent; this is what I have."""
 
     proposal: Proposal
-    prefixes: tuple[int, ...]
+    prefixes: tuple[Whole, ...]
     """For each member of the old view, by rank, its last part before the first gap."""
-    parts: int
+    parts: Whole
     """Parts that I have sent in all."""
-    messages: int
+    messages: Whole
     """Messages that I have sent in all."""
 
 
@@ -64,23 +64,23 @@ class Sync(Frame, tag=25, frozen=True):
     """Get everything up to the cut; then the next view can begin."""
 
     proposal: Proposal
-    old: int
+    old: Word
     """The view that ends; 0 for who joins."""
     view: View | None
     """The next one; None if the old one dissolves."""
-    cut: tuple[int, ...]
+    cut: tuple[Whole, ...]
     """For each member of the old view, by rank, its last part that all survivors are to have."""
-    holders: tuple[int, ...]
+    holders: tuple[Word, ...]
     """For each, the session of a member that has them."""
-    numbers: tuple[tuple[int, int], ...]
+    numbers: tuple[tuple[Whole, Whole], ...]
     """For each member of the next view, by rank, its parts and messages so far."""
-    contact: tuple[str, int] | None = None
+    contact: tuple[str, Whole] | None = None
     """Where members of a view that dissolves find the other one."""
-    left: tuple[int, ...] = ()
+    left: tuple[Word, ...] = ()
     """Sessions of members of the old view that wanted to leave."""
     reason: str = ""
     """Why the old view ends, for people."""
-    places: tuple[tuple[str, int], ...] = ()
+    places: tuple[tuple[str, Whole], ...] = ()
     """Where members were that failed lately, in case they come back."""
 
 
@@ -120,13 +120,13 @@ class Elsewhere(Frame, tag=30, frozen=True):
 class Leave(Frame, tag=31, frozen=True):
     """I want to leave; answered by a view without me, or by Farewell."""
 
-    view: int
+    view: Word
 
 
 class Farewell(Frame, tag=32, frozen=True):
     """You are out of the view: you asked to leave, or you were left out."""
 
-    view: int
+    view: Word
     """The view that you were in."""
     reason: str
 
@@ -134,13 +134,13 @@ class Farewell(Frame, tag=32, frozen=True):
 class Probe(Frame, tag=33, frozen=True):
     """Tell me if there is another view of this group where you are."""
 
-    view: int
-    epoch: int
-    size: int
+    view: Word
+    epoch: Whole
+    size: Whole
     main: bool
     """Whether it is on the main line."""
     leader_host: str
-    leader_port: int
+    leader_port: Whole
     answer: bool = False
     """Whether this answers another probe."""
     protocol: str = ""
@@ -150,12 +150,12 @@ class Probe(Frame, tag=33, frozen=True):
 class Alive(Frame, tag=34, frozen=True):
     """Signs of life, one's own and those heard of; sent to a few members at a time."""
 
-    view: int
-    counters: tuple[int, ...]
+    view: Word
+    counters: tuple[Whole, ...]
     """For each member by rank, the largest count heard of; counts rise while a member lives."""
-    received: tuple[int, ...]
+    received: tuple[Whole, ...]
     """For each source by rank, the sender's last part before the first gap."""
-    stable: tuple[int, ...]
+    stable: tuple[Whole, ...]
     """For each source by rank, the last part that the sender of this frame knows to be everywhere."""
     full: bool = False
     """Whether its application takes nothing at present, so that it cannot take more in."""

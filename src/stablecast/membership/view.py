@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+"""A number of parts, messages or views: never negative, and 64 bits hold it."""
+Word = Annotated[int, msgspec.Meta(ge=0)]
+"""A random number of 64 bits."""
 
 Address = tuple[str, int]
 
@@ -10,14 +17,14 @@ Address = tuple[str, int]
 class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
     """One member of a view."""
 
-    session: int
+    session: Word
     """Names its process: a random number of 64 bits, not 0."""
     name: str
     """As it was asked for."""
-    incarnation: int
+    incarnation: Whole
     """From 1; a name that comes back is given the next one."""
     host: str
-    port: int
+    port: Whole
     zone: str = ""
     """Where it is, for stability levels by zone; may be empty."""
 
@@ -35,15 +42,15 @@ class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
 class View(msgspec.Struct, frozen=True, array_like=True):
     """An agreed list of members."""
 
-    id: int
+    id: Word
     """A random number of 64 bits, not 0: names the view in every frame."""
-    epoch: int
+    epoch: Whole
     """Larger than that of any view that it follows."""
     members: tuple[MemberInfo, ...]
     """Oldest first; a member's rank is its place here."""
     line: str
     """What its events' group is called in traces: the group's name on the main line."""
-    incarnations: dict[str, int]
+    incarnations: dict[str, Whole]
     """The last incarnation that each name was given, of members and of recent ones."""
 
     @property

@@ -1,0 +1,144 @@
+"""A whole member under attack: by strangers, who must change nothing, and by members that send nonsense."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from benchmarks.fuzz_datagrams import Broken, Corpus, Subject, flip, some_inside, strangers
+from stablecast.live import wire
+from stablecast.live.engine import Engine
+from stablecast.live.keys import Key, Keyring
+from stablecast.live.options import Options
+from stablecast.testing import Network, VirtualClock
+
+GROUP = "orders"
+STRANGER = ("192.0.2.66", 6666)
+HELD_BACK = 0.05
+
+
+class Nobody:
+    """An application that takes everything and wants nothing."""
+
+    def __init__(self) -> None:
+        self.engine: Engine | None = None
+
+    def deliver(self, batch: list[Any]) -> None:
+        assert self.engine is not None
+        self.engine.consumed(len(batch))
+
+    def tell(self, event: object) -> None:
+        pass
+
+    def went_on(self) -> None:
+        pass
+
+    def join_failed(self, tried: object, reason: str) -> None:
+        raise Broken(f"joining failed: {reason}")
+
+    def has_left(self, reason: str) -> None:
+        pass
+
+
+class Attacked:
+    """Three members that have sent each other something; what went to the first was recorded."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.clock = VirtualClock()
+        self.network = Network(seed=seed, scheduler=self.clock, tap=self._record)
+        self.keyring = Keyring((Key(1, self.draw.randbytes(32)),))
+        self.seen: list[bytes] = []
+        self.unseen: list[bytes] = []
+        self.engines: list[Engine] = []
+        for number in range(3):
+            self._add(number)
+        for number in range(60):
+            for engine in self.engines:
+                if engine.may_send(50):
+                    engine.send(bytes(number))
+                    engine.flush()
+            self.clock.run_until(self.clock.now + 0.01)
+        self.target = self.engines[0]
+        for engine in self.engines[1:]:
+            self.network.crash(engine.transport.address)
+        self.clock.run_until(self.clock.now + 0.05)  # what is on its way arrives
+
+    def _add(self, number: int) -> None:
+        listener, transport = Nobody(), self.network.transport()
+        engine = Engine(
+            Options(group=GROUP, member=f"m{number}"),
+            transport,
+            listener,
+            address=transport.address,
+            keyring=self.keyring,
+        )
+        listener.engine = engine
+        self.engines.append(engine)
+        engine.start([self.engines[0].transport.address] if number else [])
+        if not self.clock.run_until(
+            lambda: engine.view is not None and len(engine.view.members) == number + 1
+        ):
+            raise Broken("the members do not find together")
+
+    def _record(self, datagram: bytes, sender: object, to: object) -> bytes | None:
+        if not self.engines or to != self.engines[0].transport.address:
+            return datagram
+        if self.draw.random() < HELD_BACK:
+            self.unseen.append(datagram)
+            return None
+        self.seen.append(datagram)
+        return datagram
+
+    def state(self) -> object:
+        """Return what strangers must not change, answers that were sent included."""
+        engine, here = self.target, self.target.in_view
+        assert here is not None
+        return (
+            engine.view,
+            here.prefixes(),
+            [stream.highest for stream in here.streams],
+            list(here.tracker.stable),
+            [list(has) for has in here.has],
+            engine.counters.delivered,
+            engine.transport.stats.datagrams_sent,
+            engine.seal.remembered(),
+            engine.agreement.state,
+        )
+
+    def receive(self, datagram: bytes) -> None:
+        """Let a datagram come from somewhere."""
+        self.target.receive([(datagram, STRANGER)])
+
+
+def engine_subject(seed: int) -> Subject:
+    """Return a member of a running group, and what strangers may have recorded of its traffic."""
+    attacked = Attacked(seed)
+    foreign = [seal.close(some_inside(attacked.draw)) for seal in strangers(attacked.draw) for _ in range(5)]
+    own = [attacked.target.seal.close(some_inside(attacked.draw)) for _ in range(5)]
+    corpus = Corpus(attacked.seen[-2000:], attacked.unseen[-500:], foreign + own)
+    return Subject(attacked.receive, attacked.state, corpus)
+
+
+def nonsense_of_members(*, count: int, seed: int) -> Engine:
+    """Have a member send changed frames, well sealed, to another; raises whatever that raises."""
+    attacked = Attacked(seed)
+    draw, peer = attacked.draw, attacked.engines[1]
+    insides = [
+        opened.inside
+        for datagram in attacked.seen[-500:]
+        if (opened := _reader(attacked).open(datagram)) is not None
+    ]
+    for number in range(count):
+        inside = flip(draw, draw.choice(insides)) if draw.random() < 0.8 else some_inside(draw)
+        try:
+            attacked.receive(peer.seal.close(inside))
+        except Exception as error:
+            raise Broken(f"seed {seed}, number {number}: {wire.unpack(inside)!r}") from error
+    return attacked.target
+
+
+def _reader(attacked: Attacked) -> Any:
+    from stablecast.live.seal import Seal
+
+    return Seal(GROUP, 1, keyring=attacked.keyring)

@@ -1,0 +1,1 @@
+"""Live groups on loopback: how much they deliver, and how soon it is stable."""

@@ -1,0 +1,115 @@
+"""One member of a measured group, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import stablecast
+from stablecast.live.group import Group
+from stablecast.live.stats import TimeHistogram
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a group is measured under."""
+
+    members: int
+    size: int
+    rate: float
+    """Messages a second of the whole group; 0 for as many as it takes."""
+    protocol: str
+    encrypted: bool
+    largest: int | None
+    warm_s: float
+    measure_s: float
+    uvloop: bool
+    profile: str = ""
+
+
+def run(load: Load, number: int, seed: str | None, key: bytes | None, pipe: Connection) -> None:
+    """Join, send and count; tells the parent by the pipe."""
+    if load.uvloop:
+        import uvloop
+
+        runner: Any = uvloop.run
+    else:
+        runner = asyncio.run
+    if load.profile and number == 0:
+        import cProfile
+
+        profile = cProfile.Profile()
+        profile.runcall(runner, _member(load, number, seed, key, pipe))
+        profile.dump_stats(load.profile)
+    else:
+        runner(_member(load, number, seed, key, pipe))
+
+
+async def _member(load: Load, number: int, seed: str | None, key: bytes | None, pipe: Connection) -> None:
+    group = await stablecast.join(
+        "bench",
+        seeds=[seed] if seed else [],
+        key=key,
+        member=f"m{number}",
+        protocol=load.protocol,
+        largest=load.largest,
+    )
+    pipe.send(group.address)
+    counted = [0]
+    reader = asyncio.create_task(_count(group, counted))
+    while len(group.members) < load.members:
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.5)
+    sender = asyncio.create_task(_send(group, load))
+    await asyncio.sleep(load.warm_s)
+    group._engine.times = TimeHistogram()
+    before, stats, started = counted[0], group.stats(), asyncio.get_running_loop().time()
+    cpu = resource.getrusage(resource.RUSAGE_SELF)
+    await asyncio.sleep(load.measure_s)
+    seconds = asyncio.get_running_loop().time() - started
+    after = group.stats()
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    sender.cancel()
+    pipe.send(
+        {
+            "member": group.me,
+            "delivered_per_s": (counted[0] - before) / seconds,
+            "sent_per_s": (after.sent - stats.sent) / seconds,
+            "p50_ms": 1e3 * after.time_to_stable_p50,
+            "p99_ms": 1e3 * after.time_to_stable_p99,
+            "control_per_data": (after.control_bytes - stats.control_bytes)
+            / max(1, after.data_bytes - stats.data_bytes),
+            "repairs": after.repairs_asked - stats.repairs_asked,
+            "peak_bytes": after.peak_bytes,
+            "members": len(after.members),
+            "step_ms": 1e3 * after.step_s,
+            "cpu": (used.ru_utime + used.ru_stime - cpu.ru_utime - cpu.ru_stime) / seconds,
+        }
+    )
+    while not pipe.poll():
+        await asyncio.sleep(0.05)
+    await group.close()
+    await reader
+
+
+async def _count(group: Group, counted: list[int]) -> None:
+    async for batch in group.batches():
+        counted[0] += len(batch)
+
+
+async def _send(group: Group, load: Load) -> None:
+    payload = bytes(load.size)
+    if not load.rate:
+        while True:
+            for _ in range(64):
+                await group.send(payload)
+            await asyncio.sleep(0)
+    loop, gap = asyncio.get_running_loop(), load.members / load.rate
+    at = loop.time()
+    while True:
+        at += gap
+        await asyncio.sleep(max(0.0, at - loop.time()))
+        await group.send(payload)

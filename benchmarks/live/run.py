@@ -1,0 +1,110 @@
+"""Measure live groups on loopback, one line for each load.
+
+python -m benchmarks.live.run                        # the table of benchmarks/README.md
+python -m benchmarks.live.run --members 4 --size 100 --rate 1000
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import os
+import sys
+from typing import Any
+
+from benchmarks.live import member
+from benchmarks.live.member import Load
+
+PATIENCE_S = 120
+
+
+def measure(load: Load) -> dict[str, Any]:
+    """Start the processes, wait for what they counted, and put it together."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["benchmarks.live.member", "stablecast.live.joining"])
+    key = os.urandom(32) if load.encrypted else None
+    pipes, processes, seed = [], [], None
+    try:
+        for number in range(load.members):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=member.run, args=(load, number, seed, key, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            pipes.append(ours)
+            processes.append(process)
+            if seed is None:
+                seed = _next(ours)
+            elif number == load.members - 1:
+                for pipe in pipes[1:]:
+                    _next(pipe)
+        found = [_next(pipe) for pipe in pipes]
+        for pipe in pipes:
+            pipe.send("end")
+        for process in processes:
+            process.join(10)
+    finally:
+        for process in processes:
+            if process.is_alive():
+                process.kill()
+    return _together(load, found)
+
+
+def _next(pipe: Any) -> Any:
+    if not pipe.poll(PATIENCE_S):
+        raise SystemExit("a member does not answer")
+    return pipe.recv()
+
+
+def _together(load: Load, found: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "members": load.members,
+        "size": load.size,
+        "rate": load.rate,
+        "protocol": load.protocol,
+        "delivered_per_s": round(min(f["delivered_per_s"] for f in found)),
+        "sent_per_s": round(sum(f["sent_per_s"] for f in found)),
+        "p50_ms": round(max(f["p50_ms"] for f in found), 2),
+        "p99_ms": round(max(f["p99_ms"] for f in found), 2),
+        "control_per_data": round(sum(f["control_per_data"] for f in found) / len(found), 3),
+        "repairs": sum(f["repairs"] for f in found),
+        "peak_bytes": max(f["peak_bytes"] for f in found),
+        "cpu": round(sum(f["cpu"] for f in found), 2),
+        "step_ms": round(max(f["step_ms"] for f in found), 2),
+        "views_whole": all(f["members"] == load.members for f in found),
+    }
+
+
+def main() -> None:
+    """Measure the loads that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--members", type=int, nargs="+", default=[4])
+    parser.add_argument("--size", type=int, nargs="+", default=[100])
+    parser.add_argument("--rate", type=float, nargs="+", default=[0.0, 1000.0])
+    parser.add_argument("--protocol", nargs="+", default=["gsgc"])
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--largest", type=int)
+    parser.add_argument("--plain", action="store_true", help="no key")
+    parser.add_argument("--asyncio", action="store_true", help="asyncio's own loop in place of uvloop")
+    parser.add_argument("--profile", default="")
+    given = parser.parse_args()
+    loads = itertools.product(given.members, given.size, given.rate, given.protocol)
+    for members, size, rate, protocol in loads:
+        load = Load(
+            members=members,
+            size=size,
+            rate=rate,
+            protocol=protocol,
+            encrypted=not given.plain,
+            largest=given.largest,
+            warm_s=2.0,
+            measure_s=given.seconds,
+            uvloop=not given.asyncio,
+            profile=given.profile,
+        )
+        print(json.dumps(measure(load)), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
