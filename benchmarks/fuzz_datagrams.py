@@ -237,9 +237,8 @@ def main() -> int:
     from benchmarks.fuzz_engine import engine_subject, nonsense_of_members
 
     attack(engine_subject(options.seed), count=options.count, seed=options.seed)
-    print(
-        f"{options.count} at a running member, no change and no answer, in {time.perf_counter() - middle:.1f} s"
-    )
+    seconds = time.perf_counter() - middle
+    print(f"{options.count} at a running member, no change and no answer, in {seconds:.1f} s")
     middle = time.perf_counter()
     nonsense_of_members(count=options.count // 10, seed=options.seed)
     print(f"{options.count // 10} of a member that sends nonsense in {time.perf_counter() - middle:.1f} s")

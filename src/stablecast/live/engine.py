@@ -10,19 +10,19 @@ from __future__ import annotations
 import random
 from collections import deque
 from itertools import repeat
-from typing import Protocol
 
-import msgspec
-
-from stablecast.live.flow import Pacer, Window
+from stablecast.live.flow import Window
 from stablecast.live.history import Archive
 from stablecast.live.in_view import InView
+from stablecast.live.incoming import Incoming
 from stablecast.live.keys import Keyring
 from stablecast.live.options import Options
 from stablecast.live.outcomes import Outcomes
+from stablecast.live.outgoing import Outgoing
 from stablecast.live.packing import Packer
 from stablecast.live.results import Delivery, Event, Settled
-from stablecast.live.seal import OVERHEAD, Seal
+from stablecast.live.seal import Seal
+from stablecast.live.sides import Listener, Log
 from stablecast.live.stats import Counters, TimeHistogram
 from stablecast.live.streams import Kept, Run, Stream
 from stablecast.live.tracker import ATTACHED_LENGTH
@@ -31,22 +31,8 @@ from stablecast.live.trust import Trust
 from stablecast.live.view_events import ViewEvents, changed
 from stablecast.live.wire import (
     EVERYONE,
-    INSIDE_BYTES,
     AnyFrame,
     AskHistory,
-    Data,
-    Fragment,
-    Hello,
-    Nak,
-    Progress,
-    SentSoFar,
-    Stability,
-    Thanks,
-    Welcome,
-    encode,
-    pack,
-    pack_encoded,
-    unpack,
 )
 from stablecast.membership.actions import (
     Action,
@@ -60,58 +46,11 @@ from stablecast.membership.actions import (
     TrustSessions,
 )
 from stablecast.membership.agreement import Agreement
-from stablecast.membership.messages import Alive, Join, Refuse
 from stablecast.membership.slow_members import SlowMembers
 from stablecast.membership.view import Address, MemberInfo, View
 
 TIMER_SLACK_S = 0.0002
 PAST_INCARNATIONS = 8
-MET_MOST = 1024
-
-
-class Listener(Protocol):
-    """The application's side."""
-
-    def deliver(self, batch: list[Delivery]) -> None:
-        """Take messages, in order."""
-
-    def tell(self, event: Event) -> None:
-        """Take an event."""
-
-    def went_on(self) -> None:
-        """Look again: something became stable, there is room to send, or a view began."""
-
-    def join_failed(self, tried: tuple[Address, ...], reason: str) -> None:
-        """Take note that no view took this process in."""
-
-    def has_left(self, reason: str) -> None:
-        """Take note that this process is out of the group."""
-
-
-class Log(Protocol):
-    """Where events of the trace schema go."""
-
-    def send(self, group: str, member: str, seq: int, time_us: int, size: int) -> None:
-        """A message was sent."""
-
-    def receive(
-        self, group: str, member: str, source: str, first_seq: int, sizes: list[int], time_us: int
-    ) -> None:
-        """Messages in a row have come."""
-
-    def stable(self, group: str, member: str, source: str, seq: int, time_us: int) -> None:
-        """A source's messages are everywhere up to this one."""
-
-    def release(
-        self, group: str, member: str, source: str, first: int, last: int, sizes: list[int], time_us: int
-    ) -> None:
-        """Copies were let go."""
-
-    def change(self, group: str, kind: str, member: str, time_us: int) -> None:
-        """A member joined, left or failed."""
-
-    def flush(self) -> None:
-        """Have everything written."""
 
 
 class Engine:
@@ -158,20 +97,18 @@ class Engine:
         self.log = log
         self.closed = False
         self._listener = listener
-        self.history = Archive(options.history_bytes, self._send_to, self._note_history, transport.largest)
+        self.outgoing = Outgoing(transport, self.seal, self.counters, rate=options.rate_bytes_per_s)
+        self.history = Archive(
+            options.history_bytes, self.outgoing.to_address, self.note_progress, transport.largest
+        )
         self.view_events = ViewEvents(self)
+        self._in = Incoming(self)
         self._time_offset_s = time_offset_s
-        self._pacer = Pacer(options.rate_bytes_per_s, transport.now())
-        self._data_out: deque[bytes] = deque()
-        self._for_all: list[bytes] = []
-        self._for_rank: dict[int, list[bytes]] = {}
         self._deliveries: list[Delivery] = []
         self._went_on = False
         self._was_full = False
-        self._met: dict[Address, int] = {}
         self._timer: Cancellable | None = None
         self._timer_at = float("inf")
-        self._room = transport.largest - OVERHEAD - INSIDE_BYTES
 
     # The application's calls
 
@@ -274,112 +211,18 @@ class Engine:
             return
         now = self.transport.now()
         for datagram, address in batch:
-            opened = self.seal.open(datagram)
-            if opened is None:
-                continue
-            try:
-                to, frames = unpack(opened.inside)
-            except msgspec.DecodeError:
-                self.counters.malformed += 1
-                continue
-            if to not in (EVERYONE, self.session):
-                self.counters.misdirected += 1
-            elif self.trust.trusted(opened.session):
-                self._take(frames, opened.session, address, now)
-            else:
-                self._take_of_stranger(frames, opened.session, address, now)
+            self._in.take(datagram, address, now)
         self._after(now)
-
-    def _take_of_stranger(self, frames: list[AnyFrame], session: int, address: Address, now: float) -> None:
-        """From who has not answered a challenge nothing is taken but an introduction."""
-        for frame in frames:
-            if isinstance(frame, Hello | Welcome | Thanks):
-                self._introduce(frame, session, address, now)
-            else:
-                self.counters.untrusted += 1
-
-    def _introduce(self, frame: Hello | Welcome | Thanks, session: int, address: Address, now: float) -> None:
-        for answer in self.trust.receive(frame, session, now):
-            self._send_to(answer, address, session)
-        if self.trust.trusted(session) and self._met.get(address) != session:
-            self.seal.keep(session)
-            if len(self._met) >= MET_MOST:
-                self._met.clear()
-            self._met[address] = session
-            self._do(self.agreement.met(address, now), now)
-
-    def _take(self, frames: list[AnyFrame], session: int, address: Address, now: float) -> None:
-        here = self.in_view
-        rank = -1 if here is None else here.ranks.get(session, -1)
-        for frame in frames:
-            if isinstance(frame, Data | Fragment):
-                here = self._in_view_of(frame.view, now)
-                if here is not None:
-                    here.take(frame, now)
-                    if rank >= 0:
-                        here.detector.heard(rank, now)
-            elif isinstance(frame, Stability | Nak | SentSoFar | Progress | Alive):
-                here = self._in_view_of(frame.view, now)
-                if here is not None:
-                    rank = here.ranks.get(session, -1)
-                    if rank >= 0:
-                        self._take_control(here, frame, rank, now)
-            elif isinstance(frame, Hello | Welcome | Thanks):
-                self._introduce(frame, session, address, now)
-            elif isinstance(frame, Join) and not self.slow.may_join(frame.member.name, now):
-                self._send_to(Refuse(self._ban_of(frame.member.name, now)), address, session)
-            else:
-                self.view_events.take_other(frame, session, address, now)
-
-    def _ban_of(self, name: str, now: float) -> str:
-        until = self.slow.banned_until(name, now) or now
-        return f"'{name}' was too slow too often, and may come back in {until - now:.0f} s"
-
-    def _in_view_of(self, view: int, now: float) -> InView | None:
-        """Return the view that a frame is for, beginning it if the frame shows that it has begun."""
-        here = self.in_view
-        if here is not None and here.view.id == view:
-            return here
-        self._do(self.agreement.saw_frame_of(view, now), now)
-        here = self.in_view
-        return here if here is not None and here.view.id == view else None
-
-    def _take_control(
-        self, here: InView, frame: Stability | Nak | SentSoFar | Progress | Alive, rank: int, now: float
-    ) -> None:
-        here.detector.heard(rank, now)
-        if isinstance(frame, Stability):
-            if here.limit is None and not here.take_stability(frame, rank, now):
-                self.counters.malformed += 1
-        elif isinstance(frame, Nak):
-            here.answer(frame, rank, now)
-            if frame.source == here.rank:
-                self.window.was_lost(now, 4 * here.pace.step)
-        elif isinstance(frame, SentSoFar):
-            here.take_sent_so_far(frame, rank, now)
-        elif isinstance(frame, Progress):
-            here.take_progress(frame, rank)
-            self._went_on = True
-        else:
-            here.take_alive(frame, rank, now)
-            self._went_on = True
 
     # What the view asks of its surroundings
 
     def to_rank(self, frame: AnyFrame, rank: int) -> None:
         """Send a frame to one member of the view."""
-        packed = encode(frame)
-        if isinstance(frame, Data | Fragment):
-            self.counters.repair_bytes += len(packed)
-        else:
-            self.counters.control_bytes += len(packed)
-        self._for_rank.setdefault(rank, []).append(packed)
+        self.outgoing.to_rank(frame, rank)
 
     def to_all(self, frame: AnyFrame) -> None:
         """Send a frame to all other members of the view."""
-        packed = encode(frame)
-        self.counters.control_bytes += len(packed)
-        self._for_all.append(packed)
+        self.outgoing.to_all(frame)
 
     def took(self, stream: Stream, run: Run, now: float) -> None:
         """Deliver a run that has joined its source's prefix, and write it down."""
@@ -463,13 +306,13 @@ class Engine:
         return self.agreement.have_cut(now)
 
     def _send_membership(self, frame: AnyFrame, address: Address, session: int, now: float) -> None:
-        known = session or self._met.get(address, 0)
+        known = session or self._in.met.get(address, 0)
         is_trusted = bool(known) and self.trust.trusted(known)
         if is_trusted:
-            self._send_to(frame, address, known)
+            self.outgoing.to_address(frame, address, known)
         if not session or not is_trusted:
             # There may be another process by now, or one that our last THANKS has not come to.
-            self._send_to(self.trust.hello(now), address, EVERYONE)
+            self.outgoing.to_address(self.trust.hello(now), address, EVERYONE)
 
     def _stop_sending(self) -> None:
         """Send what was numbered, then nothing more in this view."""
@@ -488,7 +331,7 @@ class Engine:
             self.view_events.gone = ()
             self.counters.repairs_asked += here.repairs_asked
             self.counters.repairs_sent += here.repairs_sent
-            self._flush_out()
+            self.outgoing.flush(self.in_view)
         self.in_view, self.packer = None, None
 
     def _begin(self, begin: Begin, now: float) -> None:
@@ -538,7 +381,8 @@ class Engine:
         self._settle((), now)
         self._listener.tell(Settled("cut off from the group; coming back as a new member"))
 
-    def _note_history(self) -> None:
+    def note_progress(self) -> None:
+        """Have the application look again whether something that it waits for has come about."""
         self._went_on = True
 
     def tell(self, event: Event) -> None:
@@ -576,9 +420,7 @@ class Engine:
         at = float("inf") if due is None else due
         if self.in_view is not None:
             at = min(at, self.in_view.next_timer())
-        if self._data_out:
-            at = min(at, self._pacer.ready_at())
-        return at
+        return min(at, self.outgoing.ready_at())
 
     def _after(self, now: float) -> None:
         """Let go, tell, send, and set the timer: the end of every entry."""
@@ -593,7 +435,7 @@ class Engine:
             if kept > self.counters.peak_bytes:
                 self.counters.peak_bytes = kept
         self._send_data(now)
-        self._flush_out()
+        self.outgoing.flush(self.in_view)
         self._hand_over()
         at = self._next_timer()
         if at < self._timer_at - TIMER_SLACK_S:
@@ -614,60 +456,17 @@ class Engine:
             self._went_on = False
             self._listener.went_on()
 
-    # Datagrams out
+    # Data out
 
     def _put_out(self, runs: list[Run], now: float) -> None:
         here = self.in_view
-        if here is None:
-            return
-        for run in runs:
-            here.add_own(run, now)
-            packed = encode(run)
-            self.counters.data_bytes += len(packed)
-            self._data_out.append(packed)
+        if here is not None:
+            for run in runs:
+                here.add_own(run, now)
+                self.outgoing.data(run)
 
     def _send_data(self, now: float, *, at_once: bool = False) -> None:
-        here, out = self.in_view, self._data_out
-        if not out or here is None:
-            return
-        if self.log is not None:
-            self.log.flush()
-        copies = len(here.others)
-        while out and (at_once or self._pacer.may_send(now)):
-            packed = out.popleft()
-            if copies:
-                self._pacer.sent(copies * len(packed))
-                self.transport.send_all(self.seal.close(pack_encoded([packed])), here.others)
-
-    def _flush_out(self) -> None:
-        """Send the frames that have gathered, as many in a datagram as fit."""
-        here = self.in_view
-        if self._for_all:
-            frames, self._for_all = self._for_all, []
-            if here is not None and here.others:
-                for group in self._fitted(frames):
-                    self.transport.send_all(self.seal.close(pack_encoded(group)), here.others)
-        if self._for_rank:
-            by_rank, self._for_rank = self._for_rank, {}
-            if here is not None:
-                for rank, frames in by_rank.items():
-                    to = here.view.members[rank]
-                    for group in self._fitted(frames):
-                        inside = pack_encoded(group, to.session)
-                        self.transport.send(self.seal.close(inside), [to.address])
-
-    def _fitted(self, frames: list[bytes]) -> list[list[bytes]]:
-        groups: list[list[bytes]] = []
-        room = -1
-        for frame in frames:
-            if len(frame) > room:
-                groups.append([])
-                room = self._room
-            groups[-1].append(frame)
-            room -= len(frame)
-        return groups
-
-    def _send_to(self, frame: AnyFrame, address: Address, session: int) -> None:
-        inside = pack([frame], session)
-        self.counters.control_bytes += len(inside)
-        self.transport.send(self.seal.close(inside), [address])
+        if self.outgoing.has_data and self.in_view is not None:
+            if self.log is not None:
+                self.log.flush()
+            self.outgoing.send_data(self.in_view, now, at_once=at_once)

@@ -10,10 +10,11 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from stablecast.errors import BindFailed, InvalidInput, JoinFailed
-from stablecast.live.engine import Engine, Log
+from stablecast.live.engine import Engine
 from stablecast.live.group import Group
 from stablecast.live.keys import Keyring
 from stablecast.live.options import Options
+from stablecast.live.sides import Log
 from stablecast.live.transport import Transport, format_address, is_loopback, parse_address
 from stablecast.live.udp import UdpTransport, who_listens
 from stablecast.live.warm import warm

@@ -15,11 +15,10 @@ from stablecast.live.results import (
     ViewChanged,
 )
 from stablecast.live.streams import Kept, Run, Stream
-from stablecast.live.wire import AskHistory, Data, History
+from stablecast.live.wire import Data
 from stablecast.membership.actions import Begin
-from stablecast.membership.messages import MembershipFrame
 from stablecast.membership.slow_members import Evict, Exclude, Lagging, Recovered, Step
-from stablecast.membership.view import Address, MemberInfo
+from stablecast.membership.view import MemberInfo
 
 if TYPE_CHECKING:
     from stablecast.live.engine import Engine
@@ -109,16 +108,6 @@ class ViewEvents:
             case Evict(_, until):
                 engine.tell(MemberEvicted(member.label, until - now))
                 engine.do(engine.agreement.leave_out(step.session, "too slow too often", now), now)
-
-    def take_other(
-        self, frame: MembershipFrame | AskHistory | History, session: int, address: Address, now: float
-    ) -> None:
-        """Take in a frame about views, or about history."""
-        engine = self._engine
-        if isinstance(frame, AskHistory | History):
-            engine.history.take(frame, session, address)
-        else:
-            engine.do(engine.agreement.receive(frame, session, address, now), now)
 
     # Messages
 

@@ -85,7 +85,7 @@ class DemoOptions:
 
 def _check_range(what: str, value: float, least: float, most: float) -> None:
     if not least <= value <= most:
-        raise InvalidInput(f"{what} {value:,g} is not accepted (accepted: {least:,g} to {most:,g})")
+        raise InvalidInput(f"{what} {value:,} is not accepted (accepted: {least:,} to {most:,})")
 
 
 @dataclass(frozen=True)
