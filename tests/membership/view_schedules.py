@@ -1,4 +1,4 @@
-"""Random histories of a group: anything goes wrong for a while, then nothing does, and all must meet again."""
+"""Random histories of a group: anything goes wrong for a while, then nothing does, and all meet again."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ class Schedule:
         if self.random.random() < 0.3:  # several things in the same moment
             moment = self.random.uniform(0.0, FAULTY_FOR - 0.3)
             for _ in range(4):
-                self.world.later(moment + self.random.uniform(0, 0.3), self.random.choices(faults, weights)[0])
+                self.world.later(
+                    moment + self.random.uniform(0, 0.3), self.random.choices(faults, weights)[0]
+                )
 
     def calm(self) -> None:
         self.world.heal()
@@ -75,8 +77,14 @@ class Schedule:
         self.world.network.most_delay = 0.01
         for process in self.world.live():
             self.world.resume(process)
-        if not self.world.live():
+        seed = self.world.at[self.seeds[0]]
+        contacts = [process.address for process in self.world.live()]
+        if not contacts:
             self.world.first()
+        elif (
+            not seed.is_live
+        ):  # it comes back, for who else should those meet through that know only dead ones
+            self.world.joiner(contacts, seed.name, address=seed.address)
 
     def someone_sends(self) -> None:
         live = self.world.live()
@@ -130,7 +138,7 @@ class Schedule:
         known = self.random.sample(contacts, min(len(contacts), self.random.choice([1, 2, 3])))
         name = self.random.choice(["", "", "twin"])
         if known:
-            self.world.joiner(known, name)
+            self.world.joiner([*known, *self.seeds], name)
 
     def restart(self) -> None:
         dead = [p for p in self.world.processes if not p.is_up and self.world.at[p.address] is p]

@@ -1,7 +1,7 @@
 """A small world for the agreement on views: processes, a bad network, a clock, and a watch over all of it.
 
-Each process has a real machine and detector and a data plane that does only what views need: parts are sent to
-all, some get lost, and what a cut asks for is fetched from the holders over the same network.
+Each process has a real machine and detector and a data plane that does only what views need: parts are sent
+to all, some get lost, and what a cut asks for is fetched from the holders over the same network.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ FAIL_AFTER = 3.0
 EVERY = 0.5
 FETCH_EVERY = 0.1
 SOCKET_BUFFER = 200
+LOOK_EVERY = 0.002
 
 
 class Broken(AssertionError):
@@ -80,7 +81,9 @@ class Watch:
         known = self.views.setdefault(view.id, (view, begin.numbers))
         require(known == (view, begin.numbers), f"view {view.id:x} has two contents")
         require(len(set(view.sessions)) == len(view.members), "a session is twice in a view")
-        require(len({member.label for member in view.members}) == len(view.members), "a label is twice in a view")
+        require(
+            len({member.label for member in view.members}) == len(view.members), "a label is twice in a view"
+        )
         require(view.epoch > process.last_epoch, f"{process}: epoch {view.epoch} after {process.last_epoch}")
         process.last_epoch = view.epoch
         if process.view is not None:
@@ -101,7 +104,9 @@ class Watch:
             if member not in old.members:
                 require(begin.numbers[rank] == (0, 0), "who joins has sent something")
                 continue
-            require(begin.numbers[rank][0] == cut[old.rank_of(member.session)], "numbers do not go on at the cut")
+            require(
+                begin.numbers[rank][0] == cut[old.rank_of(member.session)], "numbers do not go on at the cut"
+            )
             other = process.world.by_session[member.session]
             if other.view is old or (other.view is not None and other.view.id == old.id):
                 enough = all(has >= least for has, least in zip(other.prefixes, cut, strict=True))
@@ -400,9 +405,11 @@ class World:
         """Run until something holds, and return how long it took."""
         begun = self.now
         while not holds():
+            look_again = self.now + LOOK_EVERY
+            while self._events and self.now < look_again:
+                self.step()
             require(self.now - begun <= within, f"not within {within} s: {self.describe()}")
             require(bool(self._events), f"nothing further happens: {self.describe()}")
-            self.step()
         return self.now - begun
 
     def live(self) -> list[Process]:
@@ -420,5 +427,6 @@ class World:
 
     def describe(self) -> str:
         return "; ".join(
-            f"{p} {p.machine.state} {[m.label for m in p.view.members] if p.view else None}" for p in self.live()
+            f"{p} {p.machine.state} {[m.label for m in p.view.members] if p.view else None}"
+            for p in self.live()
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -77,15 +77,23 @@ def node_command(
     session = NodeSession(
         group, settings, command=shlex.join([*words, "--seed"]), log=log, stay=stay, as_json=as_json
     )
-    source = None if sys.stdin is None else sys.stdin.fileno()
+    source, sink = _descriptor(sys.stdin), _descriptor(sys.stdout)
     try:
-        return asyncio.run(session.run(source, sys.stdout.fileno()))
+        return asyncio.run(session.run(source, 1 if sink is None else sink))
     except (BindFailed, JoinFailed) as error:
         complain(str(error))
         return WRONG_USAGE
     finally:
         if log is not None:
             log.close()
+
+
+def _descriptor(stream: TextIO | None) -> int | None:
+    """Return a stream's file descriptor; None if it is closed, or has none."""
+    try:
+        return None if stream is None else stream.fileno()
+    except (OSError, ValueError):
+        return None
 
 
 def _key(file: Path | None) -> Keyring | None:

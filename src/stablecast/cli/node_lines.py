@@ -37,7 +37,8 @@ class Lines:
     def joined(self, *, group: str, me: str, address: str, members: Sequence[str], command: str) -> str:
         """Say where this member is, and how others come to it."""
         fields = {"group": group, "member": me, "address": address, "members": list(members), "join": command}
-        text = f"{me} is in group {group} at {address}, with {len(members) - 1} others"
+        size = "1 member" if len(members) == 1 else f"{len(members)} members"
+        text = f"{me} is in group {group} at {address} ({size})"
         return self._line("joined", fields, f"{text}; others join with: {command}")
 
     def deliveries(self, batch: list[Delivery]) -> str:

@@ -97,7 +97,7 @@ class Engine:
         self.log = log
         self.closed = False
         self._listener = listener
-        self.outgoing = Outgoing(transport, self.seal, self.counters, rate=options.rate_bytes_per_s)
+        self.outgoing = Outgoing(transport, self.seal, self.counters, rate=options.rate_bytes_per_s, log=log)
         self.history = Archive(
             options.history_bytes, self.outgoing.to_address, self.note_progress, transport.largest
         )
@@ -288,8 +288,8 @@ class Engine:
                         waiting.extend(self._check_cut(now))
                 case Begin() as begin:
                     self._begin(begin, now)
-                case Dissolved():
-                    self._dissolve(now)
+                case Dissolved(_, left):
+                    self._dissolve(left, now)
                 case TrustSessions(sessions):
                     for session in sessions - {self.session}:
                         self.trust.trust(session)
@@ -297,6 +297,7 @@ class Engine:
                 case JoinFailed(tried, reason):
                     self._listener.join_failed(tried, reason)
                 case Left(reason):
+                    self.view_events.left(now)
                     self._listener.has_left(reason)
 
     def _check_cut(self, now: float) -> list[Action]:
@@ -323,12 +324,12 @@ class Engine:
         if self.in_view is not None:
             self.in_view.stop()
 
-    def _settle(self, gone: tuple[MemberInfo, ...], now: float) -> None:
+    def _settle(self, gone: tuple[MemberInfo, ...], next_line: str, now: float) -> None:
         here = self.in_view
         if here is not None:
-            self.view_events.gone = tuple(member.label for member in gone)
+            self.view_events.ends(here, gone, next_line, now)
             here.settle(now)
-            self.view_events.gone = ()
+            self.view_events.ended()
             self.counters.repairs_asked += here.repairs_asked
             self.counters.repairs_sent += here.repairs_sent
             self.outgoing.flush(self.in_view)
@@ -336,7 +337,7 @@ class Engine:
 
     def _begin(self, begin: Begin, now: float) -> None:
         """Leave a view settled, and begin the next."""
-        self._settle(begin.gone, now)
+        self._settle(begin.gone + begin.left, begin.view.line, now)
         view = begin.view
         me = view.member(self.session)
         assert me is not None
@@ -377,8 +378,8 @@ class Engine:
                 del self.past[next(iter(self.past))]
         self.outcomes = Outcomes(me.label)
 
-    def _dissolve(self, now: float) -> None:
-        self._settle((), now)
+    def _dissolve(self, left: tuple[MemberInfo, ...], now: float) -> None:
+        self._settle(left, "", now)
         self._listener.tell(Settled("cut off from the group; coming back as a new member"))
 
     def note_progress(self) -> None:
@@ -467,6 +468,4 @@ class Engine:
 
     def _send_data(self, now: float, *, at_once: bool = False) -> None:
         if self.outgoing.has_data and self.in_view is not None:
-            if self.log is not None:
-                self.log.flush()
             self.outgoing.send_data(self.in_view, now, at_once=at_once)

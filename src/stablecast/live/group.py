@@ -204,20 +204,20 @@ class Group:
         return TimedOut(receipt.id, laggards(self._engine, receipt.id, now), now - receipt.sent_at)
 
     async def _wait_level(self, receipt: Receipt, level: Level, timeout: float | None) -> Reached | TimedOut:
-        engine, wait = self._engine, ASK_FIRST_S
-        end = None if timeout is None else engine.transport.now() + timeout
+        engine, wait, ask_at = self._engine, ASK_FIRST_S, 0.0
+        end = float("inf") if timeout is None else engine.transport.now() + timeout
         while True:
             now = engine.transport.now()
             known = spread(engine, receipt.id)
             if known is not None and level.holds(known):
                 return Reached(receipt.id, tuple(sorted(known.has)), now - receipt.sent_at)
-            if (known is not None and known.is_final) or (end is not None and now >= end):
+            if (known is not None and known.is_final) or now >= end:
                 return self._timed_out(receipt)
             self._check_open()
-            engine.ask_progress()
-            left = wait if end is None else min(wait, end - now)
-            await self._some_news(left)
-            wait = min(2 * wait, ASK_MOST_S)
+            if now >= ask_at:  # not at every news: an answer is one, so that would go round and round
+                ask_at, wait = now + wait, min(2 * wait, ASK_MOST_S)
+                engine.ask_progress()
+            await self._some_news(min(ask_at, end) - now)
 
     async def _some_news(self, timeout: float) -> None:
         news: asyncio.Future[None] = self._loop.create_future()

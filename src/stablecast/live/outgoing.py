@@ -7,6 +7,7 @@ from collections import deque
 from stablecast.live.flow import Pacer
 from stablecast.live.in_view import InView
 from stablecast.live.seal import OVERHEAD, Seal
+from stablecast.live.sides import Log
 from stablecast.live.stats import Counters
 from stablecast.live.transport import Transport
 from stablecast.live.wire import INSIDE_BYTES, AnyFrame, Data, Fragment, encode, pack, pack_encoded
@@ -16,10 +17,13 @@ from stablecast.membership.view import Address
 class Outgoing:
     """The way out."""
 
-    def __init__(self, transport: Transport, seal: Seal, counters: Counters, *, rate: float) -> None:
+    def __init__(
+        self, transport: Transport, seal: Seal, counters: Counters, *, rate: float, log: Log | None
+    ) -> None:
         self._transport = transport
         self._seal = seal
         self._counters = counters
+        self._log = log
         self._pacer = Pacer(rate, transport.now())
         self._room = transport.largest - OVERHEAD - INSIDE_BYTES
         self._data: deque[bytes] = deque()
@@ -51,6 +55,7 @@ class Outgoing:
         """Send a frame at once."""
         inside = pack([frame], session)
         self._counters.control_bytes += len(inside)
+        self._write_down()
         self._transport.send(self._seal.close(inside), [address])
 
     @property
@@ -65,6 +70,7 @@ class Outgoing:
     def send_data(self, here: InView, now: float, *, at_once: bool = False) -> None:
         """Send runs, as many as the rate allows, or all of them."""
         waiting, copies = self._data, len(here.others)
+        self._write_down()
         while waiting and (at_once or self._pacer.may_send(now)):
             packed = waiting.popleft()
             if copies:
@@ -74,6 +80,8 @@ class Outgoing:
     def flush(self, here: InView | None) -> None:
         """Send the frames that have gathered, as many in a datagram as fit."""
         for_all, by_rank = self._for_all, self._for_rank
+        if for_all or by_rank:
+            self._write_down()
         if for_all:
             self._for_all = []
             if here is not None and here.others:
@@ -86,6 +94,11 @@ class Outgoing:
                     to = here.view.members[rank]
                     for group in self._fitted(frames):
                         self._transport.send(self._seal.close(pack_encoded(group, to.session)), [to.address])
+
+    def _write_down(self) -> None:
+        """Have the log written before others can know of what it tells: this process may be killed."""
+        if self._log is not None:
+            self._log.flush()
 
     def _fitted(self, frames: list[bytes]) -> list[list[bytes]]:
         groups: list[list[bytes]] = []

@@ -20,7 +20,12 @@ Attach = Callable[[int], list[int]]
 
 
 class Packer:
-    """Numbers a member's messages in one view, and makes runs of them that fit into datagrams."""
+    """Numbers a member's messages in one view, and makes runs of them that fit into datagrams.
+
+    What the stability protocol attaches is asked for when a run is complete, right before the protocol hears
+    that this member has it.  A stamp from earlier could be older than a word of the protocol that went out in
+    between, which would then speak for a message that nobody has.
+    """
 
     def __init__(
         self,
@@ -44,7 +49,6 @@ class Packer:
         self._attach = attach
         self._each = PAYLOAD_BYTES + width * NUMBER_BYTES
         self._payloads: list[bytes] = []
-        self._attached: list[int] = []
 
     def add(self, payload: bytes) -> list[Run]:
         """Number a message; return the runs that are complete now, in order."""
@@ -55,8 +59,6 @@ class Packer:
         self.messages += 1
         self.parts += 1
         self._payloads.append(payload)
-        if self._attach is not None:
-            self._attached += self._attach(self.parts)
         self.waiting += size
         return runs
 
@@ -65,15 +67,13 @@ class Packer:
         if not self._payloads:
             return []
         count = len(self._payloads)
-        run = Data(
-            self._view,
-            self._rank,
-            self.parts - count + 1,
-            self.messages - count + 1,
-            self._payloads,
-            self._attached,
-        )
-        self._payloads, self._attached, self.waiting = [], [], 0
+        first = self.parts - count + 1
+        attached: list[int] = []
+        if self._attach is not None:
+            for part in range(first, self.parts + 1):
+                attached += self._attach(part)
+        run = Data(self._view, self._rank, first, self.messages - count + 1, self._payloads, attached)
+        self._payloads, self.waiting = [], 0
         return [run]
 
     def _split(self, payload: bytes) -> list[Run]:

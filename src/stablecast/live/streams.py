@@ -50,6 +50,8 @@ class Kept(NamedTuple):
     size: int
     at: float
     """When it came."""
+    large: int = 0
+    """Bytes of the large message whose last part this is, 0 if it is none."""
 
 
 class Stream:
@@ -63,6 +65,7 @@ class Stream:
         "kept",
         "kept_bytes",
         "label",
+        "large",
         "nak_at",
         "nak_tries",
         "prefix",
@@ -91,6 +94,8 @@ class Stream:
         self.nak_at = 0.0
         """When to ask for what is missing; 0 while nothing is."""
         self.nak_tries = 0
+        self.large = 0
+        """Bytes so far of the large message whose part came last."""
         self._chunks: list[bytes] = []
 
     @property
@@ -126,7 +131,11 @@ class Stream:
         if last > self.highest:
             self.highest = last
         self.seq = last_seq(run)
-        self.kept[run.part] = Kept(run, run.part, last, self.seq, size, now)
+        large = 0
+        if isinstance(run, Fragment):
+            self.large = len(run.chunk) + (self.large if run.index else 0)
+            large = self.large if run.index == run.count - 1 else 0
+        self.kept[run.part] = Kept(run, run.part, last, self.seq, size, now, large)
         self.kept_bytes += size
         return size
 

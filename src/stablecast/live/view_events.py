@@ -43,16 +43,30 @@ class ViewEvents:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._suspected: frozenset[int] = frozenset()
-        self.gone: tuple[str, ...] = ()
-        """Members that do not come along into the next view, while the present one is settled."""
+        self._gone: frozenset[str] = frozenset()
+        self._departs = False
         self.tells_releases = False
         self._line = engine.options.group
 
     def survivors(self, here: InView) -> tuple[str, ...]:
         """Return who has what becomes stable now."""
-        return tuple(label for label in here.labels if label not in self.gone)
+        return tuple(label for label in here.labels if label not in self._gone)
 
     # Views and members
+
+    def ends(self, here: InView, gone: tuple[MemberInfo, ...], next_line: str, now: float) -> None:
+        """Take note that a view is about to be settled, and who does not come along into the next one.
+
+        Who goes on under another name departs from this one: the group's other part need not have what is stable.
+        """
+        self._gone = frozenset(member.label for member in gone)
+        self._departs = next_line != here.view.line
+        if self._departs:
+            self._log_own_leave(here, now)
+
+    def ended(self) -> None:
+        """Take note that it is settled."""
+        self._gone, self._departs = frozenset(), False
 
     def began(self, begin: Begin, now: float) -> None:
         """Tell who failed, and write down who came and went."""
@@ -72,6 +86,17 @@ class ViewEvents:
             self._log_change("leave", begin.left, line, at)
             self._log_change("fail", begin.gone, line, at)
         log.flush()
+
+    def left(self, now: float) -> None:
+        """Write down that this process is out of the group: there may be nobody else to tell."""
+        if self._engine.in_view is not None:
+            self._log_own_leave(self._engine.in_view, now)
+
+    def _log_own_leave(self, here: InView, now: float) -> None:
+        if self._engine.log is not None:
+            self._log_change(
+                "leave", (here.view.members[here.rank],), here.view.line, self._engine.time_us(now)
+            )
 
     def _log_change(self, kind: str, members: tuple[MemberInfo, ...], line: str, at: int) -> None:
         log = self._engine.log
@@ -121,24 +146,17 @@ class ViewEvents:
         elif run.index < run.count - 1:
             return
         else:
-            first, sizes = run.seq, [self._large(stream, run.count)]
+            first, sizes = run.seq, [stream.large]
         if stream is not here.own:
             log.receive(line, me, stream.label, first, sizes, at)
             return
         for k, size in enumerate(sizes):
             log.send(line, me, first + k, at, size)
 
-    def _large(self, stream: Stream, count: int) -> int:
-        """Return the size of the large message whose last part has just come."""
-        parts = list(stream.kept.values())[-count:]
-        return sum(
-            len(kept.run.chunk) for kept in parts if kept.run is not None and not isinstance(kept.run, Data)
-        )
-
     def released(self, here: InView, stream: Stream, runs: list[Kept], now: float) -> None:
         """Write down what is stable, tell of it, and keep some for newcomers."""
         engine = self._engine
-        if engine.log is not None:
+        if engine.log is not None and not self._departs:
             me, line, at = here.labels[here.rank], here.view.line, engine.time_us(now)
             engine.log.stable(line, me, stream.label, stream.stable_seq, at)
             self._log_release(here, stream, [kept for kept in runs if kept.run is not None], at)
@@ -168,7 +186,7 @@ def _sizes(kept: Kept) -> list[int]:
         return [len(payload) for payload in run.payloads]
     if run is None or run.index < run.count - 1:
         return []
-    return [len(run.chunk) + (run.count - 1) * len(run.chunk)]
+    return [kept.large]
 
 
 def held_since(here: InView, rank: int) -> float | None:

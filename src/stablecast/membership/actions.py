@@ -95,7 +95,7 @@ class Begin:
     reason: str
     """Why, for people."""
     led: bool = False
-    """Whether this process led the change: it is the first to begin the view."""
+    """Whether this process led the change, and so is the first to begin the view; or who led it has left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,8 @@ class Dissolved:
     """Everything up to the cut is stable, the view is over, and this process joins another one."""
 
     contact: Address
+    left: tuple[MemberInfo, ...] = ()
+    """Members that wanted to leave, and may not have everything up to the cut."""
 
 
 @dataclass(frozen=True, slots=True)

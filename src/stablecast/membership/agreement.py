@@ -89,9 +89,10 @@ class Agreement(Newcomer):
         return self._done(now)
 
     def leave_out(self, session: int, reason: str, now: float) -> list[Action]:
-        """Go on without a member that lives; only the leader does."""
+        """Go on without a member that lives; the leader does, or the next one if it is the leader itself."""
+        leader = self._leader()
         is_other = self.view is not None and self.view.rank_of(session) >= 0 and session != self.me.session
-        if is_other and self.leads:
+        if is_other and leader is not None and leader.session in (self.me.session, session):
             self._left_out[session] = reason
             if self._change is not None and self._change.takes([session]):
                 self._restart(now)
@@ -241,16 +242,18 @@ class Agreement(Newcomer):
             self._ask_to_leave(now)
 
     def _on_farewell(self, frame: Farewell, sender: Peer, now: float) -> None:
-        """Be done, if that is what this process wanted; otherwise go on alone, and merge."""
+        """Be done, if that was wanted; otherwise go on without those who went on without this process."""
         view = self.view
         if view is None or frame.view != view.id or view.rank_of(sender.session) < 0:
             return
         if self._leave_by is not None:
             self._finish("left")
             return
-        self._gone.update(set(view.sessions) - {self.me.session})
-        self._change = None
-        self._begin(now)
+        moved = {sender.session, *frame.stay} & set(view.sessions) - {self.me.session}
+        self._gone |= moved
+        if self._change is not None and self._change.takes(moved):
+            self._restart(now)
+        self._consider(now)
 
     def _began(self, now: float) -> None:
         self._outlook.know(self._seeds)
@@ -269,7 +272,7 @@ class Agreement(Newcomer):
     def _probe(self, view: View, now: float) -> None:
         """Look whether there is another view of this group, and let it know of this one.
 
-        The leader does it often; the others together about as often, for each may know places that it does not.
+        The leader does it often; the others together about as often, for each may know other places.
         """
         self._probe_at = now + self._probe_wait()
         if self._leave_by is None:

@@ -1,8 +1,8 @@
 """Gossip failure detection: who was not heard of, directly or through others, for too long.
 
-Every member counts its rounds, and tells a few others in each round the largest count that it has heard of each
-member.  A count that rises is a sign of life, however it comes, so a link between two members that is broken makes
-nobody suspect anybody as long as there is another way between them.
+Every member counts its rounds, and tells a few others in each round the largest count that it has heard of
+each member.  A count that rises is a sign of life, however it comes, so a link between two members that is
+broken makes nobody suspect anybody as long as there is another way between them.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class Detector:
     def _begin_again(self, now: float) -> None:
         """Count everyone's silence from now on.
 
-        This process did not run for a while, so it is its own silence that it would measure: what the others sent
-        meanwhile is still in its socket's buffer, or was dropped because that was full.
+        This process did not run for a while, so it is its own silence that it would measure: what the others
+        sent meanwhile is still in its socket's buffer, or was dropped because that was full.
         """
         self._last_heard = [now] * len(self._last_heard)
 
     def _next_few(self) -> list[int]:
-        """Return the next ranks of a shuffled order, in which everyone has a turn before anyone has a second."""
+        """Return the next ranks of a shuffled order: everyone has a turn before anyone has a second."""
         few: list[int] = []
         while len(few) < self._fan_out:
             if not self._turns:
@@ -116,7 +116,7 @@ class Detector:
                 self._last_heard[rank] = now
 
     def suspects(self, now: float) -> frozenset[int]:
-        """Return the ranks that were not heard of for ``fail_after``; nobody while this process is late itself."""
+        """Return the ranks that were silent for ``fail_after``; none while this process is late itself."""
         if now - self.next_tick > self.fail_after / 2:
             return frozenset()
         silent = (rank for rank, last in enumerate(self._last_heard) if now - last > self.fail_after)

@@ -153,11 +153,13 @@ class Follower(Standing):
         self._enter(sync.view, sync.proposal)
         if sync.view is None:
             assert sync.contact is not None  # _fits has looked
-            self._out.append(Dissolved(sync.contact))
+            left = () if old is None else tuple(m for m in old.members if m.session in sync.left)
+            self._out.append(Dissolved(sync.contact, left))
         else:
             gone, left = _departed(old, sync)
             joined = tuple(member for member in sync.view.members if old is None or member not in old.members)
-            led = sync.proposal[1] == self.me.session
+            leader = sync.proposal[1]
+            led = leader == self.me.session or sync.view.rank_of(leader) < 0
             self._out.append(Begin(sync.view, sync.numbers, gone, joined, left, sync.reason, led))
             self._fresh = sync.numbers
         self._after_install(old, sync, now)

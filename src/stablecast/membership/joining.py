@@ -228,6 +228,10 @@ class Newcomer(Leader):
         return now >= search.since + patience
 
     def _end_search(self, search: Search, now: float) -> None:
+        promised = None if self._pending is None or self._pending.view is None else self._pending.view
+        mine = None if promised is None else promised.member(self.me.session)
+        if mine is not None:  # that view may begin, with this process under the incarnation that it accepted
+            self.me = msgspec.structs.replace(self.me, incarnation=mine.incarnation + 1)
         self._pending = None
         self._has_cut = False
         if search.is_again:

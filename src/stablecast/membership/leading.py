@@ -1,8 +1,8 @@
 """The leader's side of a view change: when to begin one, what to ask, when it is done.
 
 Any member may lead, at any time, and several at once: members follow the largest proposal, and one that is
-refused waits for a while, longer each time, before it tries a larger one.  An attempt whose participants turn out
-to be gone is given up for a new one; nothing of an attempt is ever changed once it was sent.
+refused waits for a while, longer each time, before it tries a larger one.  An attempt whose participants turn
+out to be gone is given up for a new one; nothing of an attempt is ever changed once it was sent.
 """
 
 from __future__ import annotations
@@ -102,14 +102,15 @@ class Leader(Follower):
         view = self.view
         assert view is not None  # _consider has looked
         self._top = max(self._top, view.epoch) + 1
-        stay = [m for m in view.members if m.session == self.me.session or not self._is_excluded(m)]
+        stay = [m for m in view.members if m.session == self.me.session or not self._is_out(m.session)]
         self._change = change = Change(
             proposal=(self._top, self.me.session),
             old=view,
             survivors=tuple(member for member in stay if member.session not in self._leavers),
             leavers=tuple(member for member in stay if member.session in self._leavers),
             since=now,
-            contact=self._merge_into,
+            # Nobody but who comes along may be in a view that dissolves: all are told to have its cut.
+            contact=self._merge_into if len(stay) == len(view.members) else None,
         )
         self._promise(change.proposal)
         if self._flushed is not None:
@@ -117,8 +118,8 @@ class Leader(Follower):
         self._ask_awaited()
         self._advance(now)
 
-    def _is_excluded(self, member: MemberInfo) -> bool:
-        return self._is_out(member.session) or member.session in self._left_out
+    def _is_out(self, session: int) -> bool:
+        return session in self._left_out or super()._is_out(session)
 
     def _restart(self, now: float) -> None:
         self._change = None
@@ -201,10 +202,12 @@ class Leader(Follower):
             self._depart(change)
 
     def _bid_farewell(self, change: Change) -> None:
+        """Tell who is out, that it need not wait to find out."""
+        stay = tuple(member.session for member in change.survivors)
         for member in change.old.members:
             if member.session != self.me.session and member not in change.survivors:
                 reason = "left" if member in change.leavers else self._left_out.get(member.session, "failed")
-                self._send(Farewell(change.old.id, reason), member)
+                self._send(Farewell(change.old.id, reason, stay), member)
 
     def _depart(self, change: Change) -> None:
         """Stay only until the others have begun the view without this process."""
@@ -297,18 +300,20 @@ class Leader(Follower):
 
     def _on_elsewhere(self, frame: Elsewhere, sender: Peer, now: float) -> None:
         """Follow a member into the view that it has begun, or go on without it."""
+        is_here = False
         if frame.view is not None:
             known = self.view
             self._install_if_begun(frame.view.id, now)
             if self.view is not known:
                 self._consider(now)
                 return
+            is_here = known is not None and known.id == frame.view.id  # it answers a frame that came late
         change = self._change
         if change is not None and frame.proposal == change.proposal:
             self._lobby.drop(sender.session)
             self._gone.add(sender.session)
             self._restart(now)
-        elif self._is_about_this_view(frame.proposal, sender):
+        elif not is_here and self._is_about_this_view(frame.proposal, sender):
             self._gone.add(sender.session)
             self._consider(now)
         if self._announcement is not None and self._announcement.proposal == frame.proposal:

@@ -129,6 +129,8 @@ class Farewell(Frame, tag=32, frozen=True):
     view: Word
     """The view that you were in."""
     reason: str
+    stay: tuple[Word, ...] = ()
+    """Sessions of those who are in the view that follows, and not in that one any more."""
 
 
 class Probe(Frame, tag=33, frozen=True):

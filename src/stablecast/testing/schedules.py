@@ -52,6 +52,8 @@ class Schedule:
     protocol: str
     members: int
     """Processes at the beginning."""
+    is_together: bool
+    """Whether they all start at once, with the first two as everyone's contacts, and not one after the other."""
     messages: int
     """Messages that each process sends."""
     burst: int
@@ -61,6 +63,8 @@ class Schedule:
     sizes: tuple[int, ...]
     """Bytes that a message may have; each is as probable as the others."""
     deliver: str
+    copies: int | None
+    """Members that keep a message until it is stable, after a short while; None if all do."""
     buffer_bytes: int
     queue_messages: int
     """Deliveries that wait for an application before no more is taken in."""
@@ -112,15 +116,18 @@ def make_schedule(seed: int) -> Schedule:
     patience = rng.choice((0.2, 0.25, 0.3, 0.5, 1.0))
     loss = rng.choice((0.0, 0.02, 0.1, 0.25))
     sizes = _sizes(rng)
+    copies = rng.choice((None, None, None, None, 1, 3))
     return Schedule(
         seed=seed,
         protocol=names[seed % len(names)],
         members=members,
-        messages=rng.randint(5, 25) if max(sizes) > max(SMALL) else rng.randint(20, 80),
+        is_together=rng.random() < 0.2,
+        messages=_messages(rng, max(sizes)),
         burst=rng.choice((1, 1, 3, 10)),
         gap_s=rng.choice((0.02, 0.1)),
         sizes=sizes,
-        deliver=rng.choice(("received", "received", "stable")),
+        deliver=rng.choice(("received", "received", "stable")) if copies is None else "received",
+        copies=copies,
         buffer_bytes=rng.choice((64 << 10, 64 << 10, 256 << 10, 64 << 20)),
         queue_messages=rng.choice((5, 50, 100_000)),
         is_keyed=rng.random() < 0.5,
@@ -132,11 +139,18 @@ def make_schedule(seed: int) -> Schedule:
         reorder=rng.choice((0.0, 0.2)),
         delay_s=rng.choice(((0.0002, 0.0002), (0.0005, 0.002), (0.002, 0.02))),
         patience=patience,
-        step_s=rng.choice((0.01, 0.02, 0.04)),
+        step_s=members * rng.choice((0.003, 0.006, 0.012)),
         exclude_after_s=rng.choice((None, None, 3.0 * patience)),
         evicts=rng.random() < 0.3,
         faults=_faults(rng, 3.0 * patience),
     )
+
+
+def _messages(rng: random.Random, largest: int) -> int:
+    """Draw how much each process sends; the larger messages are, the fewer there are of them."""
+    if largest in HUGE:
+        return rng.randint(2, 6)
+    return rng.randint(3, 15) if largest in LARGE else rng.randint(10, 60)
 
 
 def _sizes(rng: random.Random) -> tuple[int, ...]:

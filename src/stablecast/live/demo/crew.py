@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import signal
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from types import TracebackType
@@ -51,15 +55,13 @@ class Crew:
         self.hands: dict[str, Hand] = {}
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["__main__", "stablecast.live.demo.preload"])
-        before = os.environ.get(PROTOCOL_VARIABLE)
         os.environ[PROTOCOL_VARIABLE] = protocol
         try:
-            forkserver.ensure_running()
+            resource_tracker.ensure_running()  # by itself, since it unblocks what is blocked
+            with _interrupts_held():
+                forkserver.ensure_running()
         finally:
-            if before is None:
-                del os.environ[PROTOCOL_VARIABLE]
-            else:
-                os.environ[PROTOCOL_VARIABLE] = before
+            del os.environ[PROTOCOL_VARIABLE]
 
     def __enter__(self) -> Crew:
         return self
@@ -78,8 +80,9 @@ class Crew:
         """Start a member."""
         here, there = self._context.Pipe()
         process = self._context.Process(target=play, args=(part, there), name=part.name, daemon=True)
-        self.hands[part.name] = Hand(part.name, process, here)
-        process.start()
+        with _interrupts_held():
+            process.start()
+            self.hands[part.name] = Hand(part.name, process, here)
         there.close()
 
     def kill(self, name: str) -> None:
@@ -124,6 +127,28 @@ class Crew:
                 hand.process.join(END_S)
                 found.append(f"{hand.name} ended by itself, with exit code {hand.process.exitcode}")
         return found
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until this is done.
+
+    What starts here inherits that it is blocked, so neither the server nor members ever see it.  Blocking
+    alone would not hold it, since any other thread takes it then.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if held:
+        raise KeyboardInterrupt
 
 
 def _take(hand: Hand) -> None:

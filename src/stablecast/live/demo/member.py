@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,9 +28,7 @@ from stablecast.live.group import Group
 from stablecast.live.injection import InjectedTransport, Injection
 from stablecast.live.joining import join
 from stablecast.live.results import Delivery
-from stablecast.live.transport import Transport
 from stablecast.live.udp import UdpTransport
-from stablecast.membership.view import Address
 from stablecast.trace.log import EventLog
 
 STATUS_EVERY_S = 0.1
@@ -71,19 +68,6 @@ def play(part: Part, pipe: Connection) -> None:
             raise
 
 
-class TracedTransport(InjectedTransport):
-    """Has everything written down before a datagram tells of it, since this process may be killed."""
-
-    def __init__(self, inner: Transport, injection: Injection, log: EventLog) -> None:
-        super().__init__(inner, injection)
-        self._log = log
-
-    def send(self, datagram: bytes, to: Sequence[Address]) -> None:
-        """Write the log, then send."""
-        self._log.flush()
-        super().send(datagram, to)
-
-
 class Deliveries:
     """Holds what comes against what was sent: in order, once, and unchanged."""
 
@@ -113,6 +97,7 @@ class _Player:
     def __init__(self, part: Part, pipe: Connection) -> None:
         self._part = part
         self._pipe = pipe
+        self._group: Group | None = None
         self._sent = 0
         self._allowed = 0
         self._more_allowed = asyncio.Event()
@@ -122,6 +107,8 @@ class _Player:
 
     async def play(self) -> None:
         part = self._part
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._pipe.fileno(), self._obey)
         udp = await UdpTransport.open(("127.0.0.1", 0))
         group = await join(
             part.group,
@@ -129,29 +116,23 @@ class _Player:
             protocol=part.protocol,
             key=part.key,
             member=part.name,
-            transport=TracedTransport(udp, part.injection, self._log),
+            transport=InjectedTransport(udp, part.injection),
             trace=self._log,
             trace_offset_s=part.trace_offset_s,
         )
         async with group:
+            self._group = group
             self._tell(Joined(group.address))
-            loop = asyncio.get_running_loop()
-            loop.add_reader(self._pipe.fileno(), self._obey, group)
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    working = [
-                        tasks.create_task(work(group)) for work in (self._send, self._take, self._report)
-                    ]
-                    await self._over.wait()
-                    for task in working:
-                        task.cancel()
-            finally:
-                loop.remove_reader(self._pipe.fileno())
+            async with asyncio.TaskGroup() as tasks:
+                working = [tasks.create_task(work(group)) for work in (self._send, self._take, self._report)]
+                await self._over.wait()
+                for task in working:
+                    task.cancel()
 
     def _tell(self, report: Report) -> None:
         self._pipe.send_bytes(encode(report))
 
-    def _obey(self, group: Group) -> None:
+    def _obey(self) -> None:
         try:
             order = decode_order(self._pipe.recv_bytes())
         except (EOFError, OSError):
@@ -162,7 +143,8 @@ class _Player:
                 self._more_allowed.set()
             case StopTrace():
                 self._log.close()
-                self._tell(Stopped(self._status(group)))
+                assert self._group is not None  # it is told to stop only after it has joined
+                self._tell(Stopped(self._status(self._group)))
             case Leave():
                 self._over.set()
 

@@ -81,7 +81,7 @@ def members_table(hands: list[Hand], plan: Plan, seconds: float) -> Table:
 
     options = plan.options
     table = Table(title=f"{options.protocol}, {options.loss:.0%} loss, {seconds:.1f} s", title_justify="left")
-    for heading in ("member", "state", "sent", "frontier", "buffered", "repairs asked", "sent"):
+    for heading in ("member", "state", "sent", "frontier", "buffered", "repairs asked", "repairs made"):
         table.add_column(heading, justify="left" if heading in ("member", "state", "frontier") else "right")
     for hand in hands:
         table.add_row(*_cells(hand), style="red" if hand.killed else None)

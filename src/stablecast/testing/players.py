@@ -1,0 +1,196 @@
+"""The processes of a fault schedule: an engine each, and an application that sends, reads and is checked."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+
+from stablecast.live.engine import Engine
+from stablecast.live.keys import Key, Keyring
+from stablecast.live.options import Options
+from stablecast.live.pace import PaceOptions
+from stablecast.live.results import Delivery, Event, Settled, ViewChanged
+from stablecast.membership.actions import Timing
+from stablecast.membership.slow_members import SlowPolicy
+from stablecast.membership.view import Address
+from stablecast.testing.endpoint import MemoryTransport
+from stablecast.testing.schedules import Schedule
+from stablecast.testing.witness import Knowledge, Witness
+
+GROUP = "soak"
+FULL_AGAIN_S = 0.01
+"""After which a message is tried again that may not be sent yet."""
+SHORT_S = 0.05
+"""How long all keep a message where only few keep it until it is stable."""
+KEYRING = Keyring((Key(1, bytes(range(32))),))
+
+Say = Callable[[str], None]
+
+
+def options_of(schedule: Schedule, name: str) -> Options:
+    """Return what a process of a schedule is told."""
+    patience = schedule.patience
+    usual = Timing()
+    timing = Timing(**{field: getattr(usual, field) * patience for field in Timing.__dataclass_fields__})
+    slow = SlowPolicy(
+        lagging_after=patience,
+        exclude_after=schedule.exclude_after_s,
+        evict_after=2 if schedule.evicts else None,
+        ban=3 * patience,
+    )
+    return Options(
+        group=GROUP,
+        protocol=schedule.protocol,
+        member=name,
+        buffer_bytes=schedule.buffer_bytes,
+        deliver=schedule.deliver,
+        policy="until-stable" if schedule.copies is None else "two-buffers",
+        copies=schedule.copies or 1,
+        short_s=SHORT_S,
+        queue_messages=schedule.queue_messages,
+        fail_after=3.0 * patience,
+        alive_every=0.25 * patience,
+        pace=PaceOptions(step_s=schedule.step_s),
+        timing=timing,
+        slow=slow,
+    )
+
+
+class Player:
+    """One process; it is the engine's listener."""
+
+    def __init__(
+        self, name: str, schedule: Schedule, transport: MemoryTransport, knowledge: Knowledge, say: Say
+    ) -> None:
+        self.name = name
+        self.schedule = schedule
+        self.transport = transport
+        self.witness = Witness(name, knowledge)
+        self.engine = Engine(
+            options_of(schedule, name),
+            transport,
+            self,
+            address=transport.address,
+            keyring=KEYRING if schedule.is_keyed else None,
+            log=self.witness,
+        )
+        self.witness.engine = self.engine
+        self.left_to_send = schedule.messages
+        self.is_leaving = False
+        self.has_ended = False
+        """Whether it has crashed, left, or could not join."""
+        self.could_not_join = False
+        self.is_slow = False
+        """Whether its application takes nothing at present."""
+        self._rng = random.Random(f"{schedule.seed} {name} {transport.seed}")
+        self._say = say
+        self._queue: deque[int] = deque()
+        self._is_reading = False
+        self._is_sending = False
+        self._size = self._draw_size()
+
+    def start(self, contacts: list[Address]) -> None:
+        """Join through contacts, or begin alone."""
+        self.engine.start(contacts)
+
+    # What befalls it
+
+    def crash(self) -> None:
+        """End without a word."""
+        self.transport.crash()
+        self.witness.crashed()
+        self.end()
+
+    def end(self) -> None:
+        """Do nothing any more."""
+        self.has_ended = True
+        self.engine.close()
+
+    def leave(self) -> None:
+        """Leave the group; when it goes on, if it is paused."""
+        self.is_leaving = True
+        self.transport.call_at(self.transport.now(), self.engine.leave)
+
+    def read_again(self) -> None:
+        """Take deliveries again after a while without."""
+        self.is_slow = False
+        self._read_soon()
+
+    # Sending
+
+    def _draw_size(self) -> int:
+        return self._rng.choice(self.schedule.sizes)
+
+    def _send_some(self) -> None:
+        """Send a burst, as far as there is room, and come back for the rest or for the next one."""
+        if self.has_ended or self.is_leaving:
+            return
+        engine, sent = self.engine, 0
+        while sent < self.schedule.burst and self.left_to_send and engine.may_send(self._size):
+            payload = self._rng.randbytes(self._size)
+            self.witness.is_about_to_send(payload)
+            engine.send(payload)
+            self.left_to_send -= 1
+            sent += 1
+            self._size = self._draw_size()
+        if sent:
+            engine.flush()
+        if self.left_to_send:
+            wait = self._rng.expovariate(1 / self.schedule.gap_s) if sent else FULL_AGAIN_S
+            self.transport.call_at(self.transport.now() + wait, self._send_some)
+
+    # The engine's news
+
+    def deliver(self, batch: list[Delivery]) -> None:
+        """Take messages."""
+        for delivery in batch:
+            self.witness.deliver(delivery)
+        self._queue.append(len(batch))
+        self._read_soon()
+
+    def _read_soon(self) -> None:
+        if self._queue and not self._is_reading and not self.is_slow:
+            self._is_reading = True
+            self.transport.call_at(self.transport.now(), self._read)
+
+    def _read(self) -> None:
+        self._is_reading = False
+        if not self.is_slow and not self.has_ended:
+            count = sum(self._queue)
+            self._queue.clear()
+            self.engine.consumed(count)
+
+    def tell(self, event: Event) -> None:
+        """Take an event."""
+        self._say(f"{self.name}: {event}")
+        if isinstance(event, ViewChanged):
+            self.witness.view_began()
+            if not self._is_sending:
+                self._is_sending = True
+                self.transport.call_at(self.transport.now() + self._rng.random() / 10, self._send_some)
+        elif isinstance(event, Settled):
+            self.witness.dissolved()
+
+    def went_on(self) -> None:
+        """Look what became of one's own messages."""
+        self.witness.judge_outcomes()
+
+    def join_failed(self, tried: tuple[Address, ...], reason: str) -> None:
+        """Give up; the run starts another process in its place."""
+        self._say(f"{self.name}: cannot join: {reason}")
+        self.could_not_join = True
+        self.end()
+
+    def has_left(self, reason: str) -> None:
+        """Be gone."""
+        self._say(f"{self.name}: {reason}")
+        self.end()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has sent everything, has nothing unstable, and has read all that came."""
+        here = self.engine.in_view
+        if here is None or self.left_to_send or self.engine.waiting:
+            return False
+        return not any(stream.kept or stream.ahead for stream in here.streams)

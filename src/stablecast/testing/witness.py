@@ -1,0 +1,318 @@
+"""Checks from outside: what every process of a run has at each moment, held against what each of them claims.
+
+A ``Witness`` sits at a process as its log and follows its deliveries; all witnesses share one ``Knowledge``,
+which no process has.  Whatever contradicts a promise raises ``Broken`` at the moment at which it happens.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stablecast.errors import StablecastError
+from stablecast.live.results import Delivery, Stable, StableInSmallerView
+from stablecast.membership.view import MemberInfo, View
+from stablecast.trace.columns import Columns, Event
+from stablecast.trace.schema import KINDS
+
+if TYPE_CHECKING:
+    from stablecast.live.engine import Engine
+
+Key = tuple[int, int]
+"""A member: its process's session, and its incarnation."""
+
+
+class Broken(StablecastError):
+    """A promise was broken; the message says which one, by whom and when."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """A message as its sender knows it."""
+
+    payload: bytes
+    view: View
+    """The one that it was sent in."""
+
+
+@dataclass(slots=True)
+class Stay:
+    """One process in one view."""
+
+    view: View
+    received: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    """Of each source the first and the last message that came in it, own ones included."""
+    end: tuple[int, ...] | None = None
+    """What has ended it: the next view's id, or the proposal by which the view was dissolved."""
+
+
+class Knowledge:
+    """What is true of a run."""
+
+    def __init__(self) -> None:
+        self.sent: dict[Key, list[SentMessage]] = {}
+        self.has: dict[Key, dict[Key, int]] = {}
+        """For each member, the last message of each source that has come to it."""
+        self.views: dict[int, View] = {}
+        self.witnesses: list[Witness] = []
+        self.events: list[Event] = []
+
+    def lacks(self, member: Key, source: Key, seq: int) -> bool:
+        """Tell whether a message has not come to a member."""
+        return self.has.get(member, {}).get(source, 0) < seq
+
+
+def key_of(member: MemberInfo) -> Key:
+    """Name a member."""
+    return (member.session, member.incarnation)
+
+
+class Witness:
+    """Watches one process; to be given to its engine as its log."""
+
+    engine: Engine
+
+    def __init__(self, name: str, knowledge: Knowledge) -> None:
+        self.name = name
+        self.stays: list[Stay] = []
+        self.owed: dict[Key, deque[int]] = {}
+        """Of each source what has come and was not delivered yet."""
+        self._knowledge = knowledge
+        self._labels: dict[str, Key] = {}
+        self._frontier: dict[Key, int] = {}
+        self._judged: dict[str, int] = {}
+        knowledge.witnesses.append(self)
+
+    def _broken(self, what: str) -> Broken:
+        return Broken(f"{self.name} at {self.engine.transport.now():.6f} s: {what}")
+
+    def _key(self, label: str) -> Key:
+        return self._labels[label]
+
+    @property
+    def me(self) -> Key:
+        """This process as a member of its present view."""
+        return key_of(self.engine.agreement.me)
+
+    # Sending
+
+    def is_about_to_send(self, payload: bytes) -> None:
+        """Take note of a message before the engine gets it."""
+        here = self.engine.in_view
+        assert here is not None
+        key = key_of(here.view.members[here.rank])
+        self._knowledge.sent.setdefault(key, []).append(SentMessage(payload, here.view))
+
+    def send(self, group: str, member: str, seq: int, time_us: int, size: int) -> None:
+        """Check that a message that goes out is the next one."""
+        self._note(Event(group, "send", member, member, seq, time_us, size))
+        self._take(self._key(member), seq, size)
+
+    # Receiving
+
+    def receive(
+        self, group: str, member: str, source: str, first_seq: int, sizes: list[int], time_us: int
+    ) -> None:
+        """Check that what comes is what was sent next, in the same view."""
+        for seq, size in enumerate(sizes, first_seq):
+            self._note(Event(group, "receive", member, source, seq, time_us, size))
+            self._take(self._key(source), seq, size)
+
+    def _take(self, source: Key, seq: int, size: int) -> None:
+        stay = self.stays[-1]
+        sent = self._knowledge.sent.get(source, [])
+        what = f"message {seq} of {source} came"
+        if seq > len(sent):
+            raise self._broken(f"{what}, and was never sent")
+        message = sent[seq - 1]
+        if message.view.id != stay.view.id:
+            raise self._broken(f"{what} in view {stay.view.id}, and was sent in {message.view.id}")
+        if len(message.payload) != size:
+            raise self._broken(f"{what} with {size} bytes for {len(message.payload)}")
+        first, last = stay.received.get(source, (seq, seq - 1))
+        if seq != last + 1 or (first == seq and self._is_not_first_of_view(sent, seq)):
+            raise self._broken(f"{what} after {last}")
+        stay.received[source] = (first, seq)
+        self.owed.setdefault(source, deque()).append(seq)
+        me = key_of(stay.view.members[stay.view.rank_of(self.engine.session)])
+        self._knowledge.has.setdefault(me, {})[source] = seq
+
+    def _is_not_first_of_view(self, sent: list[SentMessage], seq: int) -> bool:
+        return seq > 1 and sent[seq - 2].view.id == sent[seq - 1].view.id
+
+    # Stability
+
+    def stable(self, group: str, member: str, source: str, seq: int, time_us: int) -> None:
+        """Check that everyone has what is called stable, and that frontiers rise."""
+        self._note(Event(group, "stable", member, source, seq, time_us))
+        key = self._key(source)
+        before = self._frontier.get(key, 0)
+        if seq < before:
+            raise self._broken(f"the frontier of {source} went back from {before} to {seq}")
+        self._frontier[key] = seq
+        self._check_everyone_has(key, seq, "called stable")
+
+    def release(
+        self, group: str, member: str, source: str, first: int, last: int, sizes: list[int], time_us: int
+    ) -> None:
+        """Check that everyone has what is let go."""
+        for seq, size in zip(range(first, last + 1), sizes, strict=True):
+            self._note(Event(group, "release", member, source, seq, time_us, size))
+            sent = self._knowledge.sent[self._key(source)][seq - 1]
+            if len(sent.payload) != size:
+                raise self._broken(
+                    f"message {seq} of {source} was let go with {size} bytes for {len(sent.payload)}"
+                )
+        if self.engine.options.policy == "until-stable":
+            self._check_everyone_has(self._key(source), last, "let go")
+
+    def _check_everyone_has(self, source: Key, seq: int, what: str) -> None:
+        sent = self._knowledge.sent.get(source, [])
+        if not seq or sent[seq - 1].view.id != self.stays[-1].view.id:
+            return  # of an earlier view, in which it was looked at
+        for member in self._concerned():
+            if self._knowledge.lacks(key_of(member), source, seq):
+                raise self._broken(f"message {seq} of {source} was {what}, and {member.label} lacks it")
+
+    def _concerned(self) -> tuple[MemberInfo, ...]:
+        """Return who has to have what is stable now: all of the view, or who goes on when it has ended."""
+        here, following = self.engine.in_view, self.engine.agreement.view
+        assert here is not None
+        if following is here.view:
+            return here.view.members
+        if following is None:  # dissolved; who went on together is compared in the end
+            return ()
+        return tuple(member for member in here.view.members if member in following.members)
+
+    def change(self, group: str, kind: str, member: str, time_us: int) -> None:
+        """Take note of who came and went."""
+        self._note(Event(group, kind, member, None, None, time_us))
+
+    def flush(self) -> None:
+        """Nothing: everything is noted at once."""
+
+    def _note(self, event: Event) -> None:
+        self._knowledge.events.append(event)
+
+    # Views
+
+    def view_began(self) -> None:
+        """Check a view that has begun here."""
+        here, knowledge = self.engine.in_view, self._knowledge
+        assert here is not None
+        view = here.view
+        if knowledge.views.setdefault(view.id, view) != view:
+            raise self._broken(f"view {view.id} is not the same as elsewhere")
+        if self.stays:
+            before = self.stays[-1]
+            if before.view.epoch >= view.epoch:
+                raise self._broken(f"epoch {view.epoch} follows {before.view.epoch}")
+            before.end = before.end or (view.id,)
+        self.stays.append(Stay(view))
+        for rank, member in enumerate(view.members):
+            self._check_stream(member, here.streams[rank].seq)
+
+    def _check_stream(self, member: MemberInfo, begins_after: int) -> None:
+        """Check that a view begins where each source's last one has ended."""
+        key = key_of(member)
+        if self._labels.setdefault(member.label, key) != key:
+            raise self._broken(f"{member.label} is {key}, and was {self._labels[member.label]}")
+        sent, view = self._knowledge.sent.get(key, []), self.stays[-1].view
+        before = sum(message.view.id != view.id for message in sent)
+        if begins_after != before:
+            raise self._broken(f"{member.label} begins after {begins_after}, and has sent {before}")
+        if begins_after < self._frontier.get(key, 0):
+            raise self._broken(f"the frontier of {member.label} went back to {begins_after}")
+
+    def dissolved(self) -> None:
+        """Take note that the view has ended and no other one has begun."""
+        stay = self.stays[-1]
+        stay.end = self.engine.agreement._ended[stay.view.id]
+
+    def crashed(self) -> None:
+        """Take note that the process is no more: nobody may be left of its view to say so."""
+        here = self.engine.in_view
+        if here is not None:
+            self.change(here.view.line, "fail", here.labels[here.rank], self.engine.time_us(self.engine.transport.now()))
+
+    # The application
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Check that the application gets each source's messages in order, once, and as they were sent."""
+        key, seq, owed = self._key(delivery.source), delivery.seq, self.owed[self._key(delivery.source)]
+        if not owed or owed.popleft() != seq:
+            raise self._broken(f"message {seq} of {delivery.source} was delivered, and not the next one")
+        if delivery.payload != self._knowledge.sent[key][seq - 1].payload:
+            raise self._broken(f"message {seq} of {delivery.source} was delivered with another content")
+
+    def judge_outcomes(self) -> None:
+        """Check what receipts would say of messages that have become stable."""
+        engine = self.engine
+        for outcomes in (engine.outcomes, *engine.past.values()):
+            judged = self._judged.get(outcomes.label, 0)
+            for seq in range(judged + 1, outcomes.stable_seq + 1):
+                outcome = outcomes.of(seq, 0.0)
+                assert outcome is not None
+                self._judge(outcomes.label, seq, outcome)
+            self._judged[outcomes.label] = outcomes.stable_seq
+
+    def _judge(self, label: str, seq: int, outcome: Stable | StableInSmallerView) -> None:
+        key = self._key(label)
+        meant = {member.label for member in self._knowledge.sent[key][seq - 1].view.members}
+        told = set(outcome.members)
+        gone = set() if isinstance(outcome, Stable) else set(outcome.gone)
+        if told | gone != meant or told & gone:
+            raise self._broken(f"{outcome} of a message that was sent to {sorted(meant)}")
+        for member in outcome.members:
+            if self._knowledge.lacks(self._key(member), key, seq):
+                raise self._broken(f"{outcome}, and {member} lacks it")
+
+    def unsettled(self) -> int:
+        """Return how many messages of this process, of all its incarnations, are not known to be stable."""
+        engine = self.engine
+        stable = {outcomes.label: outcomes.stable_seq for outcomes in (engine.outcomes, *engine.past.values())}
+        own = {label: key for label, key in self._labels.items() if key[0] == engine.session}
+        return sum(
+            len(self._knowledge.sent.get(key, [])) - stable.get(label, self._judged.get(label, 0))
+            for label, key in own.items()
+        )
+
+
+def check_all_or_none(knowledge: Knowledge) -> None:
+    """Check that members that went from one view to the same next one had the same of it."""
+    first_of: dict[tuple[int, tuple[int, ...]], tuple[Witness, Stay]] = {}
+    for witness in knowledge.witnesses:
+        for stay in witness.stays:
+            if stay.end is None:
+                continue
+            other, like = first_of.setdefault((stay.view.id, stay.end), (witness, stay))
+            if like.received != stay.received:
+                raise Broken(
+                    f"{other.name} and {witness.name} left view {stay.view.id} together, "
+                    f"with {like.received} and {stay.received}"
+                )
+            _check_own(witness, stay, knowledge)
+
+
+def _check_own(witness: Witness, stay: Stay, knowledge: Knowledge) -> None:
+    """Check that a process that goes on takes all its own messages along."""
+    me = key_of(stay.view.members[stay.view.rank_of(witness.engine.session)])
+    sent = [k for k, message in enumerate(knowledge.sent.get(me, []), 1) if message.view.id == stay.view.id]
+    last = stay.received.get(me, (0, 0))[1]
+    if sent and sent[-1] != last:
+        raise Broken(f"{witness.name} left view {stay.view.id} with {last} of its {sent[-1]} messages")
+
+
+def before_departures(columns: Columns) -> Columns:
+    """Return a trace without what members wrote under a group's name after they were declared gone.
+
+    Who is paused or cut off goes on in its old view until it finds out; nobody counts on that any more.
+    """
+    gone_at = np.full((len(columns.groups), len(columns.members)), np.iinfo(np.int64).max)
+    departures = columns.of_kind("leave", "fail")
+    np.minimum.at(gone_at, (departures.group, departures.member), departures.time_us)
+    is_change = np.isin(columns.kind, [KINDS.index(kind) for kind in ("join", "leave", "fail")])
+    return columns.where(is_change | (columns.time_us <= gone_at[columns.group, columns.member]))

@@ -1,0 +1,36 @@
+import pytest
+
+from stablecast.live.pace import STEP_LEAST_S, Pace, PaceOptions
+
+
+def test_the_step_follows_the_size_of_the_group():
+    assert Pace(PaceOptions(), 2).step == STEP_LEAST_S
+    assert Pace(PaceOptions(), 64).step > Pace(PaceOptions(), 16).step > STEP_LEAST_S
+    assert Pace(PaceOptions(step_s=0.05), 64).step == 0.05
+
+
+def test_a_process_that_does_not_keep_up_takes_longer_steps_up_to_a_limit():
+    pace = Pace(PaceOptions(step_s=0.01, step_most_s=0.5), 4)
+    pace.fired(1.0, 1.005)
+    assert pace.step == 0.01
+    pace.fired(1.0, 1.2)
+    assert pace.step == pytest.approx(0.015)
+    for _ in range(50):
+        pace.fired(1.0, 3.0)
+    assert pace.step == 0.5
+
+
+def test_steps_get_short_again_when_timers_are_in_time():
+    pace = Pace(PaceOptions(step_s=0.01), 4)
+    pace.fired(1.0, 2.0)
+    for _ in range(10):
+        pace.fired(3.0, 3.001)
+    assert pace.step == 0.01
+
+
+@pytest.mark.parametrize(
+    ("unstable", "filled", "pressed"), [(99, 0.1, False), (100, 0.1, True), (1, 0.5, True), (1, 0.49, False)]
+)
+def test_many_unstable_bytes_or_a_full_buffer_ask_for_a_step_at_once(unstable, filled, pressed):
+    pace = Pace(PaceOptions(trigger_bytes=100, pressure=0.5), 4)
+    assert pace.is_pressed(unstable, filled) is pressed
