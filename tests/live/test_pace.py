@@ -1,6 +1,6 @@
 import pytest
 
-from stablecast.live.pace import STEP_LEAST_S, Pace, PaceOptions
+from stablecast.live.pace import STALL_STEPS, STALLED_STEP_S, STEP_LEAST_S, Pace, PaceOptions
 
 
 def test_the_step_follows_the_size_of_the_group():
@@ -34,3 +34,22 @@ def test_steps_get_short_again_when_timers_are_in_time():
 def test_many_unstable_bytes_or_a_full_buffer_ask_for_a_step_at_once(unstable, filled, pressed):
     pace = Pace(PaceOptions(trigger_bytes=100, pressure=0.5), 4)
     assert pace.is_pressed(unstable, filled) is pressed
+
+
+def test_steps_get_longer_while_nothing_becomes_stable_and_short_at_once_when_something_does():
+    pace = Pace(PaceOptions(step_s=0.01), 4)
+    for _ in range(STALL_STEPS):
+        pace.fired(1.0, 1.001)
+    assert pace.step == 0.01
+    for _ in range(20):
+        pace.fired(1.0, 1.001)
+    assert pace.step == STALLED_STEP_S
+    pace.progressed()
+    assert pace.step == 0.01
+
+
+def test_a_long_step_that_was_asked_for_is_not_shortened_by_a_stall():
+    pace = Pace(PaceOptions(step_s=0.4), 4)
+    for _ in range(2 * STALL_STEPS):
+        pace.fired(1.0, 1.001)
+    assert pace.step == 0.4

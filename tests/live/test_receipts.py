@@ -6,7 +6,7 @@ from live_groups import Reader, joined, play, until
 import stablecast
 from stablecast.errors import GroupClosed
 from stablecast.live.results import MessageId
-from stablecast.testing import Network
+from stablecast.testing import Faults, Network
 
 
 def test_a_receipt_names_its_message_and_can_be_asked_again_and_again():
@@ -80,6 +80,23 @@ def test_after_a_crash_a_message_is_stable_in_the_smaller_view():
             later = await (await a.send(b"y")).stable(timeout=1.0)
             assert isinstance(later, stablecast.Stable)
             assert later.members == ("a", "b")
+
+    play(scenario)
+
+
+def test_a_member_that_leaves_before_it_has_a_message_is_not_said_to_have_it():
+    async def scenario():
+        network = Network(seed=1)
+        async with joined(network, "a", "b", "c") as (a, _, c):
+            reader = Reader(c)
+            for place in ("a", "b"):  # c can still be heard, but hears nothing
+                network.set_link(place, "c", Faults(loss=1.0), both_ways=False)
+            receipt = await a.send(b"x")
+            await c.close()
+            outcome = await receipt.stable(timeout=10.0)
+            assert isinstance(outcome, stablecast.StableInSmallerView)
+            assert (outcome.members, outcome.gone) == (("a", "b"), ("c",))
+            assert not reader.found
 
     play(scenario)
 

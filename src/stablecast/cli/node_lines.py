@@ -18,7 +18,6 @@ from stablecast.live.results import (
     MemberFailed,
     MemberLagging,
     MemberRecovered,
-    MessagesLost,
     Outcome,
     Released,
     Settled,
@@ -113,8 +112,7 @@ def _in_words(event: Event) -> str:
             return f"evicted: {member}, for {seconds:.0f} s"
         case Settled(reason):
             return f"settled: {reason}"
-        case HistoryGone() | MessagesLost():
-            what = "no longer kept" if isinstance(event, HistoryGone) else "lost"
-            return f"{what}: {event.source}/{event.first} to {event.last}"
+        case HistoryGone():
+            return f"no longer kept: {event.source}/{event.first} to {event.last}"
         case Released(source, seq):
             return f"released: {source}/{seq}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import threading
 import time
@@ -209,18 +210,17 @@ async def _warm_apart(protocol: str) -> None:
             warm(protocol)
         except BaseException as error:
             errors.append(error)
-        loop.call_soon_threadsafe(finish)
+        with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+            loop.call_soon_threadsafe(finish)
 
     def finish() -> None:
         if not done.done():
             done.set_result(None)
 
-    thread = threading.Thread(target=work, name="stablecast-warm")
+    thread = threading.Thread(target=work, name="stablecast-warm", daemon=True)
     thread.start()
-    try:
-        await done
-    finally:
-        thread.join()
+    await done  # if this is cancelled, the thread ends by itself
+    thread.join()
     if errors:
         raise errors[0]
 

@@ -9,6 +9,9 @@ STEP_PER_MEMBER_S = 0.0006
 STEP_MOST_S = 1.0
 STRETCH = 1.5
 SHRINK = 0.9
+STALL_STEPS = 30
+"""Steps in which nothing becomes stable after which they get longer: somebody is gone, or takes no more."""
+STALLED_STEP_S = 0.1
 LATE_STEPS = 1.0
 """A timer that goes off later than so many steps tells that this process does not keep up."""
 
@@ -27,19 +30,29 @@ class PaceOptions:
 
 
 class Pace:
-    """The step in force: stretched while timers come late, short again when they do not."""
+    """The step in force: longer while timers come late or nothing becomes stable, short again otherwise."""
 
     def __init__(self, options: PaceOptions, members: int) -> None:
         self.options = options
         self.least = options.step_s or max(STEP_LEAST_S, STEP_PER_MEMBER_S * members)
         self.step = self.least
+        self._in_vain = 0
 
     def fired(self, due: float, now: float) -> None:
         """Note that a timer that was due has gone off now."""
-        if now - due > LATE_STEPS * self.step:
+        self._in_vain += 1
+        if self._in_vain > STALL_STEPS:
+            self.step = max(self.step, min(self.step * STRETCH, STALLED_STEP_S))
+        elif now - due > LATE_STEPS * self.step:
             self.step = min(self.step * STRETCH, self.options.step_most_s)
         elif self.step > self.least:
             self.step = max(self.step * SHRINK, self.least)
+
+    def progressed(self) -> None:
+        """Note that something has become stable."""
+        if self._in_vain > STALL_STEPS:
+            self.step = self.least
+        self._in_vain = 0
 
     def is_pressed(self, unstable_bytes: int, filled: float) -> bool:
         """Tell whether so many bytes, or a buffer filled to such a share, ask for a step at once."""

@@ -190,15 +190,6 @@ class HistoryGone:
     """The first of this source that the last one asked keeps; 0 for none."""
 
 
-@dataclass(frozen=True, slots=True)
-class MessagesLost:
-    """Messages that some member has, and that nobody keeps any more: only a policy that keeps few can."""
-
-    source: str
-    first: int
-    last: int
-
-
 Event: TypeAlias = (
     ViewChanged
     | MemberLagging
@@ -209,5 +200,4 @@ Event: TypeAlias = (
     | Released
     | Settled
     | HistoryGone
-    | MessagesLost
 )

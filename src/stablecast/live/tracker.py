@@ -164,6 +164,7 @@ class Tracker:
         if part <= self.stable[source]:
             return False
         self.stable[source] = part
+        self.pace.progressed()
         me = self.machine.me
         me.stable[source] = max(int(me.stable[source]), part - self.bases[source])
         return True
@@ -264,6 +265,8 @@ class Tracker:
     def _note(self) -> None:
         if self.machine.learned:
             for source, number in enumerate(self.machine.me.stable.tolist()):
-                self.stable[source] = max(self.stable[source], self.bases[source] + number)
+                if self.bases[source] + number > self.stable[source]:
+                    self.stable[source] = self.bases[source] + number
+                    self.pace.progressed()
         if self.machine.finished:
             self._running = False

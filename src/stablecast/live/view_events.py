@@ -57,7 +57,7 @@ class ViewEvents:
     def ends(self, here: InView, gone: tuple[MemberInfo, ...], next_line: str, now: float) -> None:
         """Take note that a view is about to be settled, and who does not come along into the next one.
 
-        Who goes on under another name departs from this one: the group's other part need not have what is stable.
+        Who goes on under another name departs from this one: the group's other part need not have everything.
         """
         self._gone = frozenset(member.label for member in gone)
         self._departs = next_line != here.view.line

@@ -363,3 +363,8 @@ class Leader(Follower):
             for member in late:
                 self._left_out[member.session] = "did not answer a view change"
             self._restart(now)
+        elif waited >= self.timing.flush_timeout and change.awaited():
+            # Only this process lacks something of the cut, and nobody has it to give: where few keep copies,
+            # those may be gone.  The others go on without it, and it comes back.
+            self._gone.update(set(change.old.sessions) - {self.me.session})
+            self._restart(now)

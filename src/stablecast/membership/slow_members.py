@@ -1,8 +1,8 @@
 """What to do about members that live, but hold everyone's messages back: wait, tell, exclude, evict.
 
 A member holds back while the oldest unstable message waits for it.  After ``lagging_after`` seconds of that
-it is reported, after ``exclude_after`` it is to be left out of the view, which it may come back to; one that was
-excluded ``evict_after`` times within ``evict_window`` seconds is not let in again for ``ban`` seconds.
+it is reported, after ``exclude_after`` it is to be left out of the view, which it may come back to; one that
+was excluded ``evict_after`` times within ``evict_window`` seconds is not let in again for ``ban`` seconds.
 """
 
 from __future__ import annotations

@@ -111,13 +111,16 @@ class Run:
     def _start(
         self, name: str, address: Address | None = None, contacts: Sequence[Address] | None = None
     ) -> None:
-        if contacts is None:
-            contacts = [player.transport.address for player in self.living if not player.is_leaving][:3]
+        others = [player for player in self.living if not player.is_leaving]
         transport = self.network.transport(name if address is None else address)
+        if contacts is None:
+            contacts = [player.transport.address for player in others][:3]
+            if others and all(player.engine.view is None for player in others):
+                contacts.append(transport.address)  # the group is no more, so somebody has to begin it again
         player = Player(name, self.schedule, transport, self.knowledge, self.say)
         self.players.append(player)
         self.say(f"{name} starts at {transport.address[0]} as {player.engine.session}")
-        player.start([contact for contact in contacts if contact != address])
+        player.start(list(contacts))
 
     def _replace_those_who_could_not_join(self) -> None:
         """Start others for processes that asked members in vain, as a supervisor would."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stablecast.trace.verdict import Times
 
 PLAIN_LINE_S = 2.0
-SOURCES_SHOWN = 8
+SOURCES_SHOWN = 4
 VIOLATIONS_SHOWN = 5
 
 
@@ -81,8 +81,9 @@ def members_table(hands: list[Hand], plan: Plan, seconds: float) -> Table:
 
     options = plan.options
     table = Table(title=f"{options.protocol}, {options.loss:.0%} loss, {seconds:.1f} s", title_justify="left")
-    for heading in ("member", "state", "sent", "frontier", "buffered", "repairs asked", "repairs made"):
-        table.add_column(heading, justify="left" if heading in ("member", "state", "frontier") else "right")
+    for heading in ("member", "state", "view", "sent", "frontier", "buffered", "asked", "given"):
+        left = heading in ("member", "state", "frontier")
+        table.add_column(heading, justify="left" if left else "right", no_wrap=True)
     for hand in hands:
         table.add_row(*_cells(hand), style="red" if hand.killed else None)
     return table
@@ -96,10 +97,11 @@ def _cells(hand: Hand) -> list[str]:
         return [hand.name, "starting"]
     return [
         status.me,
-        f"{status.state}, view of {len(status.members)}",
+        status.state,
+        str(len(status.members)),
         f"{status.sent:,}",
         frontier_text(list(status.frontier.values())),
-        f"{status.unstable_messages:,} ({status.unstable_bytes:,} B)",
+        f"{status.unstable_messages:,} ({status.unstable_bytes / 1000:,.0f} kB)",
         f"{status.repairs_asked:,}",
         f"{status.repairs_sent:,}",
     ]
