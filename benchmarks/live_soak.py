@@ -2,10 +2,13 @@
 
     python -m benchmarks.live_soak --minutes 5
 
-Sixteen processes on loopback multicast all the time, while a tenth of their datagrams is lost, some come twice
-and some out of order.  Meanwhile three are killed, two of these come back, one is stopped for longer than the
-others wait, and five are cut off from the rest and return.  The traces are judged by code that knows only
-their schema, memory by what the system says.  The exit code is 1 if anything is wrong.
+Sixteen processes on loopback multicast all the time, while a tenth of their datagrams is lost, some come
+twice and some out of order.  Meanwhile three are killed, two of these come back, one is stopped for longer
+than the others wait, and five are cut off from the rest and return.  The traces are judged by code that knows
+only their schema, memory by what the system says.  The exit code is 1 if anything is wrong.
+
+What a member writes after the others have declared it gone is set aside before judging, and counted: one that
+was stopped first takes what waits in its socket, and learns only then.
 """
 
 from __future__ import annotations
@@ -239,7 +242,9 @@ class Soak:
     def _is_one_view(self) -> bool:
         living = self._crew.living
         views = {hand.status.members if hand.status else () for hand in living}
-        return len(views) == 1 and {label.partition("#")[0] for label in views.pop()} == {h.name for h in living}
+        return len(views) == 1 and {label.partition("#")[0] for label in views.pop()} == {
+            h.name for h in living
+        }
 
     def _is_settled(self) -> bool:
         statuses = [hand.status for hand in self._crew.living]
@@ -247,9 +252,10 @@ class Soak:
         return quiet and self._is_one_view() and all(s.frontier == statuses[0].frontier for s in statuses)
 
     def _states(self) -> str:
+        told = [(hand.name, hand.status) for hand in self._crew.living]
         return "; ".join(
-            f"{hand.name}: {hand.status and (hand.status.state, hand.status.members, hand.status.unstable_messages)}"
-            for hand in self._crew.living
+            f"{name}: {status and (status.state, status.members, status.unstable_messages)}"
+            for name, status in told
         )
 
     # Judging
@@ -257,7 +263,9 @@ class Soak:
     def _check_applications(self) -> None:
         for hand in self._crew.living:
             if hand.status is not None and hand.status.wrong:
-                self.problems.append(f"{hand.name} got {hand.status.wrong} messages that were not the next ones")
+                self.problems.append(
+                    f"{hand.name} got {hand.status.wrong} messages that were not the next ones"
+                )
 
     def check_memory(self) -> None:
         growth = self.memory.growth(self._duration)
@@ -265,8 +273,8 @@ class Soak:
             if late - early > max(GROWTH_MIB, GROWTH_SHARE * early):
                 self.problems.append(f"{name} grew from {early:.1f} to {late:.1f} MiB")
         if growth:
-            most = max(growth.values(), key=lambda pair: pair[1] - pair[0])
-            print(f"memory       {len(growth)} processes all along; most growth {most[0]:.1f} to {most[1]:.1f} MiB")
+            early, late = max(growth.values(), key=lambda pair: pair[1] - pair[0])
+            print(f"memory       {len(growth)} processes; most growth {early:.1f} to {late:.1f} MiB")
 
 
 def report(verdict: Verdict) -> None:
@@ -303,8 +311,12 @@ def _soak(asked: argparse.Namespace, folder: Path) -> int:
             soak.conduct()
         except (TimeoutError, RuntimeError) as error:
             soak.problems.append(str(error))
-    verdict = judge_columns(before_departures(read_columns(sorted(folder.glob("events-*.jsonl")))))
+    columns = read_columns(sorted(folder.glob("events-*.jsonl")))
+    judged = before_departures(columns)
+    verdict = judge_columns(judged)
     report(verdict)
+    everything = {kind: count for kind, count in judge_columns(columns).counts.items() if count}
+    print(f"set aside    {len(columns) - len(judged):,} of {len(columns):,} events; with them: {everything}")
     soak.check_memory()
     for problem in soak.problems:
         print(f"problem      {problem}")

@@ -69,7 +69,7 @@ class SoakPlayer(_Player):
 
     async def _take(self, group: Group) -> None:
         """Hold deliveries against what was sent; who comes back as a new member may have missed some."""
-        incarnations = {source: group.me for source in group.members}
+        incarnations = dict.fromkeys(group.members, group.me)
         async for batch in group.batches():
             for delivery in batch:
                 came_to = group.me

@@ -89,7 +89,9 @@ def _gives_up_on_repairs(patch):
 def test_the_checks_notice_an_engine_that(plant, complaint, monkeypatch):
     plant(monkeypatch)
     monkeypatch.setattr("stablecast.testing.soak.CONVERGE_S", 20.0)
-    problems = (run_seed(seed).problem for seed in range(1, 60))
+    # Data that is on its way just when its source is left out is rare: of 499 seeds only 240 has it.
+    seeds = [240] if plant is _takes_in_more_after_its_report else range(1, 60)
+    problems = (run_seed(seed).problem for seed in seeds)
     problem = next(problem for problem in problems if problem)
     assert re.search(complaint, problem), problem
 

@@ -60,5 +60,5 @@ def test_a_message_that_waits_to_be_packed_is_not_stable_while_a_member_lacks_it
     assert [tracker.stable[0] for tracker in trackers.each] == [0, 0, 0]
     trackers.each[1].put_attached(0, 1, run.attached)
     trackers.each[1].has_received(0, 1, 0.06)
-    trackers.run(60, 100)
+    trackers.run(60, 600)
     assert [tracker.stable[0] for tracker in trackers.each] == [1, 1, 1]

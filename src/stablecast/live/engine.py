@@ -363,6 +363,7 @@ class Engine:
             largest=self.transport.largest,
             attach=(lambda part: tracker.attach(part, self.transport.now())) if tracker.attaches else None,
             width=tracker.width,
+            stable=lambda: tracker.stable[rank],
         )
         self.window = Window(self.options.buffer_bytes // len(view.members), self.transport.largest)
         self.outcomes.begin_view(self.packer.messages, tuple(self.in_view.labels))

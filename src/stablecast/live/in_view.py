@@ -37,6 +37,8 @@ ASK_SOURCE_TRIES = 2
 """Requests that go to the source before others are asked."""
 REPAIR_BYTES = 256 << 10
 """Most bytes that one request is answered with."""
+LOST_AFTER_S = 0.01
+"""A message of one's own that somebody asks for is lost if it is older than this; otherwise just late."""
 ANNOUNCE_FIRST_S = 0.01
 ANNOUNCE_MOST_S = 0.5
 HASH_MASK = (1 << 32) - 1
@@ -154,6 +156,8 @@ class InView:
         if not 0 <= source < self.size or source == self.rank or not _is_sound(run):
             return
         stream = self.streams[source]
+        if run.stable > stream.stable:
+            self._let_go(source, stream, run.stable, now)
         if self.limit is not None and last_part(run) > self.limit[source]:
             return
         if run.part != stream.prefix + 1:
@@ -170,6 +174,14 @@ class InView:
                 return
             self.tracker.put_attached(source, run.part, run.attached)
         self._append(source, stream, run, now)
+
+    def _let_go(self, source: int, stream: Stream, part: int, now: float) -> None:
+        """Let go of what a source knows to be everywhere, before more of it is taken in.
+
+        A source has no more unstable than its share, as far as it knows; so it is bounded here too.
+        """
+        self.tracker.take_stable(source, part)
+        self._release(source, stream, min(part, stream.prefix), now)
 
     def _append(self, source: int, stream: Stream, run: Run, now: float) -> None:
         around = self._around
@@ -249,11 +261,11 @@ class InView:
         if not 0 <= nak.source < self.size:
             return
         stream, left = self.streams[nak.source], REPAIR_BYTES
-        if nak.source == self.rank:
-            self.own_lost_at = now
         for first, last in nak.ranges[:NAK_RANGES]:
             for run in stream.runs_between(first, last):
                 self._around.to_rank(run, rank)
+                if nak.source == self.rank and now - stream.kept[run.part].at > LOST_AFTER_S:
+                    self.own_lost_at = now
                 self.repairs_sent += 1
                 left -= sum(map(len, run.payloads)) if isinstance(run, Data) else len(run.chunk)
                 if left < 0:

@@ -125,7 +125,7 @@ class Incoming:
                 engine.counters.malformed += 1
         elif isinstance(frame, Nak):
             here.answer(frame, rank, now)
-            if frame.source == here.rank:
+            if here.own_lost_at == now:
                 engine.window.was_lost(now, 4 * here.pace.step)
         elif isinstance(frame, SentSoFar):
             here.take_sent_so_far(frame, rank, now)

@@ -12,7 +12,7 @@ SHRINK = 0.9
 STALL_STEPS = 30
 """Steps in which nothing becomes stable after which they get longer: somebody is gone, or takes no more."""
 STALLED_STEP_S = 0.1
-LATE_STEPS = 1.0
+LATE_STEPS = 3.0
 """A timer that goes off later than so many steps tells that this process does not keep up."""
 
 

@@ -8,7 +8,7 @@ from stablecast.live.seal import OVERHEAD
 from stablecast.live.streams import Run
 from stablecast.live.wire import INSIDE_BYTES, Data, Fragment
 
-RUN_BYTES = 48
+RUN_BYTES = 64
 """Bytes of a run's frame beside its payloads, at most."""
 PAYLOAD_BYTES = 5
 """Bytes of a payload beside its content, at most."""
@@ -37,6 +37,7 @@ class Packer:
         largest: int,
         attach: Attach | None,
         width: int,
+        stable: Callable[[], int] = lambda: 0,
     ) -> None:
         self.parts = parts
         """Parts so far, those that wait in the run under construction included."""
@@ -47,6 +48,7 @@ class Packer:
         self._rank = rank
         self._room = largest - OVERHEAD - INSIDE_BYTES - RUN_BYTES
         self._attach = attach
+        self._stable = stable
         self._each = PAYLOAD_BYTES + width * NUMBER_BYTES
         self._payloads: list[bytes] = []
 
@@ -72,7 +74,8 @@ class Packer:
         if self._attach is not None:
             for part in range(first, self.parts + 1):
                 attached += self._attach(part)
-        run = Data(self._view, self._rank, first, self.messages - count + 1, self._payloads, attached)
+        seq, stable = self.messages - count + 1, self._stable()
+        run = Data(self._view, self._rank, first, seq, self._payloads, attached, stable)
         self._payloads, self.waiting = [], 0
         return [run]
 
@@ -80,13 +83,12 @@ class Packer:
         chunk_bytes = self._room - self._each
         chunks = [payload[at : at + chunk_bytes] for at in range(0, len(payload), chunk_bytes)]
         self.messages += 1
+        seq, count, stable = self.messages, len(chunks), self._stable()
         runs: list[Run] = []
         for index, chunk in enumerate(chunks):
             self.parts += 1
             attached = [] if self._attach is None else self._attach(self.parts)
             runs.append(
-                Fragment(
-                    self._view, self._rank, self.parts, self.messages, index, len(chunks), chunk, attached
-                )
+                Fragment(self._view, self._rank, self.parts, seq, index, count, chunk, attached, stable)
             )
         return runs

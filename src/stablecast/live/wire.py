@@ -31,6 +31,8 @@ class Data(Frame, tag=1, frozen=True, gc=False):
     payloads: list[bytes]
     attached: list[int] = msgspec.field(default_factory=list)
     """What the stability protocol puts into data messages, for each of them in turn."""
+    stable: Whole = 0
+    """Last part of the source that it knew to be everywhere: who takes this run in can let go of that."""
 
 
 class Fragment(Frame, tag=2, frozen=True, gc=False):
@@ -47,6 +49,8 @@ class Fragment(Frame, tag=2, frozen=True, gc=False):
     chunk: bytes
     attached: list[int] = msgspec.field(default_factory=list)
     """As in ``Data``, of this part."""
+    stable: Whole = 0
+    """As in ``Data``."""
 
 
 class Nak(Frame, tag=3, frozen=True):

@@ -37,7 +37,7 @@ class Fault:
     application takes nothing for a while.  ``deaf``: nothing passes from one process to another for a while.
     """
     who: int
-    """Which of the processes that live then, by their number, counted around; for a partition, a side's bits."""
+    """Which of the processes that live then, counted around; for a partition, one side as bits."""
     for_s: float
     """How long it lasts, for what does."""
     other: int = 0
@@ -53,7 +53,7 @@ class Schedule:
     members: int
     """Processes at the beginning."""
     is_together: bool
-    """Whether they all start at once, with the first two as everyone's contacts, and not one after the other."""
+    """Whether all start at once, with the first two as everyone's contacts, and not one after the other."""
     messages: int
     """Messages that each process sends."""
     burst: int
@@ -176,6 +176,8 @@ def _fault(rng: random.Random, kind: str, fail_after_s: float) -> Fault:
         at_s=BEGIN_S + SPAN_S * rng.random(),
         kind=kind,
         who=rng.getrandbits(8),
-        for_s=fail_after_s * rng.choice((0.05, 0.5, 1.0, 1.5, 3.0)) * (0.5 + rng.random()) if is_lasting else 0.0,
+        for_s=fail_after_s * rng.choice((0.05, 0.5, 1.0, 1.5, 3.0)) * (0.5 + rng.random())
+        if is_lasting
+        else 0.0,
         other=rng.getrandbits(8),
     )

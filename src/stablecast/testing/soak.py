@@ -202,12 +202,7 @@ class Run:
         return view is not None and set(view.sessions) == {p.engine.session for p in living}
 
     def _why_not(self) -> str:
-        return "; ".join(
-            f"{p.name} {p.engine.agreement.state} in {p.engine.view and [m.label for m in p.engine.view.members]}"
-            f" with {p.left_to_send} to send, {p.engine.waiting} to read, "
-            f"{0 if p.engine.in_view is None else p.engine.in_view.kept_bytes()} bytes unstable"
-            for p in self.living
-        )
+        return "; ".join(_describe(player) for player in self.living)
 
     def _check_end(self) -> None:
         check_all_or_none(self.knowledge)
@@ -225,7 +220,7 @@ class Run:
             raise Broken(f"{player.name}: {witness.unsettled()} own messages have no outcome")
         for source, last in self.knowledge.has.get(witness.me, {}).items():
             if witness.owed.get(source):
-                raise Broken(f"{player.name} has {last} messages of {source}; {witness.owed[source]} were not delivered")
+                raise Broken(f"{player.name} did not deliver {list(witness.owed[source])} of {source}")
             if last != len(self.knowledge.sent[source]) and source in self._present():
                 raise Broken(f"{player.name} has {last} messages of {source}, which lives and has sent more")
         if engine.counters.peak_bytes > self._budget():
@@ -240,6 +235,17 @@ class Run:
         largest = max(schedule.sizes)
         runs = 1 + largest // (schedule.largest // 2)
         return schedule.buffer_bytes + len(self.players) * (largest + runs * RUN_COST_BYTES)
+
+
+def _describe(player: Player) -> str:
+    engine = player.engine
+    here = engine.in_view
+    place = "no view" if here is None else f"a view of {', '.join(here.labels)}"
+    kept = 0 if here is None else here.kept_bytes()
+    return (
+        f"{player.name} {engine.agreement.state} in {place} with {player.left_to_send} to send, "
+        f"{engine.waiting} to read, {kept} bytes unstable"
+    )
 
 
 def run_schedule(schedule: Schedule, *, say: Say = lambda _: None) -> Outcome:
@@ -313,7 +319,9 @@ def _run_all(seeds: range, processes: int) -> int:
             failed += 1
             print(f"FAILED: {outcome.problem}\n  {outcome.replay}", flush=True)
         if done % 100 == 0:
-            print(f"# {done:,} of {len(seeds):,} schedules, {failed} failed, {time.monotonic() - began:.0f} s")
+            print(
+                f"# {done:,} of {len(seeds):,} schedules, {failed} failed, {time.monotonic() - began:.0f} s"
+            )
     print(
         f"{done:,} schedules, {messages:,} messages, {views:,} views, {failed} failed; "
         f"{1000 * cpu_s / max(done, 1):.0f} ms of CPU each"

@@ -94,7 +94,7 @@ class Witness:
 
     @property
     def me(self) -> Key:
-        """This process as a member of its present view."""
+        """The process as a member of its present view."""
         return key_of(self.engine.agreement.me)
 
     # Sending
@@ -236,7 +236,12 @@ class Witness:
         """Take note that the process is no more: nobody may be left of its view to say so."""
         here = self.engine.in_view
         if here is not None:
-            self.change(here.view.line, "fail", here.labels[here.rank], self.engine.time_us(self.engine.transport.now()))
+            self.change(
+                here.view.line,
+                "fail",
+                here.labels[here.rank],
+                self.engine.time_us(self.engine.transport.now()),
+            )
 
     # The application
 
@@ -273,7 +278,9 @@ class Witness:
     def unsettled(self) -> int:
         """Return how many messages of this process, of all its incarnations, are not known to be stable."""
         engine = self.engine
-        stable = {outcomes.label: outcomes.stable_seq for outcomes in (engine.outcomes, *engine.past.values())}
+        stable = {
+            outcomes.label: outcomes.stable_seq for outcomes in (engine.outcomes, *engine.past.values())
+        }
         own = {label: key for label, key in self._labels.items() if key[0] == engine.session}
         return sum(
             len(self._knowledge.sent.get(key, [])) - stable.get(label, self._judged.get(label, 0))
