@@ -216,3 +216,26 @@ def test_who_gave_up_waiting_for_a_view_is_not_in_it_under_the_same_incarnation(
     network.partition([third.transport])
     assert clock.run_until(lambda: third.labels != () and len(third.labels) == 1)
     assert search.me.incarnation > accepted
+
+
+def test_what_arrives_after_a_member_has_told_what_it_has_is_not_taken_in():
+    clock, network, (first, second, third) = group_of(3)
+    held = []
+
+    def hold_data_back(datagram, sender, to):
+        if sender == third.transport.address and to == second.transport.address and len(datagram) > 500:
+            held.append(datagram)
+            return None
+        return None if sender == third.transport.address and len(datagram) > 500 else datagram
+
+    network.tap = hold_data_back
+    third.multicast(bytes(600))
+    clock.run_until(clock.now + 0.001)
+    network.crash(third.transport)
+    assert held
+    assert clock.run_until(lambda: second.engine.agreement.is_blocked)
+    before = len(second.deliveries)
+    second.engine.receive([(held[0], third.transport.address)])
+    assert len(second.deliveries) == before
+    assert clock.run_until(lambda: len(first.labels) == len(second.labels) == 2)
+    assert [d.id for d in first.deliveries] == [d.id for d in second.deliveries]

@@ -48,10 +48,6 @@ def _claims_a_cut_that_is_not_there(patch):
     patch.setattr(InView, "has_cut", lambda self: self.limit is not None)
 
 
-def _takes_in_more_after_its_report(patch):
-    patch.setattr(InView, "stop", lambda self: None)
-
-
 def _delivers_twice(patch):
     real = Stream.messages_of
 
@@ -79,7 +75,6 @@ def _gives_up_on_repairs(patch):
     [
         (_calls_stable_too_early, "lacks it"),
         (_claims_a_cut_that_is_not_there, "together|lacks it|begins after"),
-        (_takes_in_more_after_its_report, "together|lacks it|not well|begins after"),
         (_delivers_twice, "was delivered"),
         (_says_that_all_have_what_survivors_have, "lacks it"),
         (_never_lets_go, "not well"),
@@ -89,9 +84,7 @@ def _gives_up_on_repairs(patch):
 def test_the_checks_notice_an_engine_that(plant, complaint, monkeypatch):
     plant(monkeypatch)
     monkeypatch.setattr("stablecast.testing.soak.CONVERGE_S", 20.0)
-    # Data that is on its way just when its source is left out is rare: of 499 seeds only 240 has it.
-    seeds = [240] if plant is _takes_in_more_after_its_report else range(1, 60)
-    problems = (run_seed(seed).problem for seed in seeds)
+    problems = (run_seed(seed).problem for seed in range(1, 60))
     problem = next(problem for problem in problems if problem)
     assert re.search(complaint, problem), problem
 

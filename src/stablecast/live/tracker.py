@@ -22,9 +22,9 @@ from stablecast.protocols.contract import GROUP, Machine, Place, Protocol, Recei
 PS = 10**12
 ATTACHED_LENGTH = 4096
 """Parts of a source whose attached numbers are kept; flow control keeps fewer than half of it unstable."""
-RESTART_STEPS = 50
+RESTART_STEPS = 400
 """Steps after which an execution that has not ended is begun anew."""
-RESEND_STEPS = 4
+RESEND_STEPS = 2
 ROUNDING_PS = 10**6
 """Seconds as floats are this exact."""
 AWAKE_STEPS = 8

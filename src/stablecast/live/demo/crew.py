@@ -14,6 +14,7 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from types import TracebackType
+from typing import Any
 
 from stablecast.live.demo.member import Part, play
 from stablecast.live.demo.preload import PROTOCOL_VARIABLE
@@ -27,6 +28,7 @@ from stablecast.live.demo.reports import (
     encode,
 )
 
+LISTEN_S = 0.25
 END_S = 5.0
 """How long members may take to leave before they are ended."""
 
@@ -53,6 +55,8 @@ class Crew:
 
     def __init__(self, protocol: str) -> None:
         self.hands: dict[str, Hand] = {}
+        self._interrupted = False
+        self._handler: Any = None
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["__main__", "stablecast.live.demo.preload"])
         os.environ[PROTOCOL_VARIABLE] = protocol
@@ -64,11 +68,22 @@ class Crew:
             del os.environ[PROTOCOL_VARIABLE]
 
     def __enter__(self) -> Crew:
+        """Take note of Ctrl-C from here on, and obey it while listening.
+
+        Raised wherever it falls, it could fall into a destructor, and an exception there is lost.
+        """
+        if threading.current_thread() is threading.main_thread():
+            self._handler = signal.signal(signal.SIGINT, self._note_interrupt)
         return self
+
+    def _note_interrupt(self, *_: object) -> None:
+        self._interrupted = True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
         for hand in self.hands.values():
             hand.process.kill()
         for hand in self.hands.values():
@@ -110,12 +125,14 @@ class Crew:
         for pipe in wait(list(pipes), timeout):
             assert isinstance(pipe, Connection)
             _take(pipes[pipe])
+        if self._interrupted:
+            raise KeyboardInterrupt
 
     def end(self) -> None:
         """Wait for members that were told to leave; those that do not are ended with the rest."""
         until = time.monotonic() + END_S
         while any(hand.open for hand in self.living) and time.monotonic() < until:
-            self.listen(until - time.monotonic())
+            self.listen(min(until - time.monotonic(), LISTEN_S))
 
     def lost(self) -> list[str]:
         """Tell of members that ended by themselves, or cannot go on."""
