@@ -22,7 +22,7 @@ _UNDER_WAY: list[bool] = []
 """For each function that is being compiled, outermost first, whether it is a kernel of ours."""
 _NEEDED = {
     codegen.JITCodeLibrary: ("finalize", "add_linking_library", "_ensure_finalized", "_raise_if_finalized"),
-    cpu.CPUContext: ("get_executable",),
+    cpu.CPUContext: ("get_executable", "create_cpython_wrapper", "create_cfunc_wrapper"),
     dispatcher.Dispatcher: ("compile", "add_overload"),
 }
 
@@ -69,6 +69,11 @@ def _compiling(is_kernel: bool) -> Iterator[None]:
         _UNDER_WAY.pop()
 
 
+def _is_for_a_caller() -> bool:
+    """Tell whether what is being compiled now is a kernel that another function calls."""
+    return len(_UNDER_WAY) > 1 and _UNDER_WAY[-1]
+
+
 class _NotCallable:
     """Stands for a kernel that has no machine code, where numba tells kernels apart by that."""
 
@@ -96,7 +101,7 @@ def _callees(library: Any) -> list[Any]:
 
 def _finalize(plain: Callable[[Any], None]) -> Callable[[Any], None]:
     def finalize(library: Any) -> None:
-        if len(_UNDER_WAY) > 1 and _UNDER_WAY[-1]:
+        if _is_for_a_caller():
             library._raise_if_finalized()
             library.stablecast_put_off = True
             library._finalized = True
@@ -115,6 +120,16 @@ def _get_executable(plain: Callable[..., Any]) -> Callable[..., Any]:
     return get_executable
 
 
+def _create_wrapper(plain: Callable[..., None]) -> Callable[..., None]:
+    """Make the entry for calls from Python or C only where there will be machine code to call."""
+
+    def create_wrapper(*args: Any, **kws: Any) -> None:
+        if not _is_for_a_caller():
+            plain(*args, **kws)
+
+    return create_wrapper
+
+
 def _install() -> bool:
     """Teach numba's code libraries to wait; tell whether that was possible."""
     if not all(hasattr(kind, name) for kind, names in _NEEDED.items() for name in names):
@@ -124,6 +139,8 @@ def _install() -> bool:
     function: Any = dispatcher.Dispatcher
     library.finalize = _finalize(library.finalize)
     context.get_executable = _get_executable(context.get_executable)
+    context.create_cpython_wrapper = _create_wrapper(context.create_cpython_wrapper)
+    context.create_cfunc_wrapper = _create_wrapper(context.create_cfunc_wrapper)
     function.compile = _compile(function.compile)
     return True
 
