@@ -38,7 +38,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 test: lint ## Lint, then run every test
-	$(BIN)/python -m stablecast.simulate.warm
+	$(BIN)/python -m stablecast.simulate.warm --machines
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 soak: $(READY) ## Run thousands of seeded fault schedules, and the soak of real processes

@@ -107,6 +107,13 @@ def _compile(function: F, **options: bool) -> F:
     return kept
 
 
+def compile_for(function: Any, *arguments: Any) -> None:
+    """Compile a kernel for calls with arguments like these; without compilation there is nothing to do."""
+    if hasattr(function, "compile"):
+        typeof: Any = numba.typeof
+        function.compile(tuple(typeof(argument) for argument in arguments))
+
+
 def _take_any_whole_number(compiled: Any) -> None:
     """Let calls with a constant, or with a shorter whole number, share the code for 64-bit numbers.
 

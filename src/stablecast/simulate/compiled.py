@@ -22,7 +22,7 @@ MARKS = ("  # the protocol", "  # its attach", "  # its take")
 
 def specialised_source(protocol: Protocol) -> str:
     """Return the loop's source with the imports of this protocol's kernels."""
-    kernels = _kernel_module(protocol)
+    kernels = kernel_module(protocol)
     imports = [f"from {kernels} import handle_timer, init, receive, start"]
     for name, has in (("attach", protocol.attaches), ("take", protocol.takes)):
         if has or protocol.family:
@@ -38,7 +38,8 @@ def specialised_source(protocol: Protocol) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _kernel_module(protocol: Protocol) -> str:
+def kernel_module(protocol: Protocol) -> str:
+    """Return the module that a loop is compiled against; protocols with the same one share a loop."""
     return protocol.family or protocol.module
 
 
@@ -52,7 +53,7 @@ def _file_of(protocol: Protocol) -> Path:
 
     A module from outside this package is told by its source too.
     """
-    module = _kernel_module(protocol)
+    module = kernel_module(protocol)
     name = module.rpartition(".")[2]
     if not module.startswith("stablecast."):
         source = inspect.getsource(sys.modules[module])

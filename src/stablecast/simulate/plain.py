@@ -46,9 +46,9 @@ class Seat:
     """A member's machine, what the checkers remember of it, and its meters."""
 
     machine: Machine
-    declared: NDArray[np.int32]
+    declared: NDArray[np.int64]
     """What it has called stable so far."""
-    last_sent: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    last_sent: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     """For changed entries only: the last array that it sent of each kind."""
     timer: Entry | None = None
     sent: int = 0
@@ -68,7 +68,7 @@ class Seat:
     side: int = 0
     """Of a partition."""
     left: bool = False
-    base: NDArray[np.int32] | None = None
+    base: NDArray[np.int64] | None = None
     """Of a member admitted later: what had been sent by then, which it need not have."""
 
     @property
@@ -131,7 +131,7 @@ class _Driver:
         self.joined = 0
         self.round_ended = False
         self.false_strikes = 0
-        self.constructed = np.zeros(setup.tracked_count, np.int32)
+        self.constructed = np.zeros(setup.tracked_count, np.int64)
         self.extra_bytes = setup.found_protocol.extra_bytes(setup.sizes)
         self.omitted = 0
         self.running = False
@@ -280,7 +280,7 @@ class _Driver:
             np.maximum(known, np.minimum(other.stable, me.received), out=known)
         known[own] = me.stable[own]
         me.stable[:] = known
-        seat.declared = me.stable.astype(np.int32)
+        seat.declared = me.stable.astype(np.int64)
         if self.plan.messages_each:
             self.traffic.catch_up(member, me.received, me.stable)
         self.after_call(member, seat.machine.init(self.calendar.now_ps), 0)
@@ -318,11 +318,11 @@ class _Driver:
             elif change.member == member:
                 self.returning = member
 
-    def sent_so_far(self) -> NDArray[np.int32]:
+    def sent_so_far(self) -> NDArray[np.int64]:
         """Return what has been sent by now, or what anyone has where there is no data traffic."""
         if self.plan.messages_each:
-            return np.array([column.sent for column in self.traffic.columns], np.int32)
-        everything: NDArray[np.int32] = np.max([seat.machine.me.received for seat in self.seats], axis=0)
+            return np.array([column.sent for column in self.traffic.columns], np.int64)
+        everything: NDArray[np.int64] = np.max([seat.machine.me.received for seat in self.seats], axis=0)
         return everything
 
     def begin(self) -> None:
@@ -467,7 +467,7 @@ class _Driver:
             return full
         last_sent = self.seats[member].last_sent
         last = last_sent.get(sent.kind, np.zeros_like(sent.array))
-        last_sent[sent.kind] = sent.array.astype(np.int32)
+        last_sent[sent.kind] = sent.array.astype(np.int64)
         changed = int((sent.array != last).sum())
         return min(full, changed * self.plan.wire_entries // sent.array.size * 2 * self.plan.entry_bytes)
 
@@ -526,7 +526,7 @@ class _Driver:
             self.violation("called stable while a member lacks it", member)
         if self.plan.book >= 0:
             self.check_by_book(member, stable)
-        seat.declared = stable.astype(np.int32)
+        seat.declared = stable.astype(np.int64)
         if self.plan.messages_each:
             for column in np.flatnonzero(stable > before).tolist():
                 self.traffic.release(member, column, int(before[column]), int(stable[column]))
@@ -648,7 +648,6 @@ def _make_seats(setup: Setup) -> list[Seat]:
             group_size=setup.topology.member_count,
             place=place.of(index),
             columns=setup.tracked_count,
-            dtype=np.int32,
             params=dict(zip(names, setup.param_values, strict=True)),
             seed=setup.seed,
             guarded=setup.guarded,
@@ -658,6 +657,6 @@ def _make_seats(setup: Setup) -> list[Seat]:
         )
         machine.me.received[:] = received
         there = index < setup.schedule.initial
-        nothing = np.zeros(setup.tracked_count, np.int32)
+        nothing = np.zeros(setup.tracked_count, np.int64)
         seats.append(Seat(machine, declared=nothing, alive=there, admitted=int(there)))
     return seats

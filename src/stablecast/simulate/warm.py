@@ -1,7 +1,8 @@
 """Compile protocols' loops, so that what runs afterwards finds them in the cache.
 
 ``python -m stablecast.simulate.warm`` is part of the set-up for tests, where several processes would
-otherwise compile the same code at once.  They are compiled side by side, a process each.
+otherwise compile the same code at once.  They are compiled side by side, in a process for each core: the
+second loop of a process takes half the time of the first, as most kernels are in both.
 """
 
 from __future__ import annotations
@@ -9,14 +10,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 
 from stablecast.errors import StablecastError
 from stablecast.protocols import multicast_titles, protocol, protocol_names
-from stablecast.simulate.compiled import is_compiled
+from stablecast.protocols.contract import Machine
+from stablecast.simulate.compiled import is_compiled, kernel_module
 from stablecast.simulate.options import Options
 from stablecast.simulate.run import simulate
+
+MACHINES = "--machines"
 
 
 def tell(line: str) -> None:
@@ -24,39 +30,52 @@ def tell(line: str) -> None:
     print(f"# {line}", file=sys.stderr, flush=True)
 
 
-def warm(names: Iterable[str] | None = None, *, say: Callable[[str], None] = tell) -> None:
-    """Compile the loops of some protocols, or of all, that are not in the cache."""
-    wanted = [*protocol_names(), *multicast_titles()] if names is None else names
-    found = (protocol(name) for name in wanted)
-    loops = {each.family or each.module: each.name for each in found if not is_compiled(each)}
+def warm(
+    names: Iterable[str] | None = None, *, machines: bool = False, say: Callable[[str], None] = tell
+) -> None:
+    """Compile the loops of some protocols, or of all, that are not in the cache.
+
+    With ``machines`` also each protocol's kernels, for machines of the plain driver and elsewhere.
+    """
+    found = [protocol(name) for name in (_all_names() if names is None else names)]
+    loops = {kernel_module(each): each.name for each in found if machines or not is_compiled(each)}
     missing = sorted(loops.values())
     if len(missing) == 1:
         say(f"compiling {missing[0]}'s loop, once")
-        compile_loop(missing[0])
+        compile_loop(missing[0], machines=machines)
     elif missing:
-        say(f"compiling {', '.join(missing)}, once, {min(len(missing), os.cpu_count() or 1)} at a time")
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(compile_apart, missing))
+        count = min(len(missing), os.cpu_count() or 1)
+        say(f"compiling {', '.join(missing)}, once, {count} at a time")
+        with ThreadPoolExecutor(count) as pool:
+            hands = (missing[k::count] for k in range(count))
+            list(pool.map(lambda hand: compile_apart(hand, machines=machines), hands))
 
 
-def compile_loop(name: str) -> None:
-    """Run a protocol once on a tiny tree."""
+def compile_loop(name: str, *, machines: bool = False) -> None:
+    """Run a protocol once on a tiny tree; then compile the machines of all that share its loop."""
     simulate(Options(protocol=name, topology="tree", degree=2, height=1).setup())
+    for each in map(protocol, _all_names() if machines else ()):
+        if kernel_module(each) == kernel_module(protocol(name)):
+            place = np.zeros(1, np.int32)
+            Machine(each, index=0, group_size=1, place=place, columns=1).compile()
 
 
-def compile_apart(name: str) -> None:
-    """Do so in a process of its own."""
-    command = [sys.executable, "-m", "stablecast.simulate.warm", name]
+def compile_apart(names: Sequence[str], *, machines: bool = False) -> None:
+    """Compile some loops, one after the other, in a process of their own."""
+    command = [sys.executable, "-m", "stablecast.simulate.warm", *([MACHINES] if machines else []), *names]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        raise StablecastError(
-            f"compiling {name} failed: {(done.stderr.strip() or 'killed').splitlines()[-1]}"
-        )
+        why = (done.stderr.strip() or "killed").splitlines()[-1]
+        raise StablecastError(f"compiling {', '.join(names)} failed: {why}")
+
+
+def _all_names() -> list[str]:
+    return [*protocol_names(), *multicast_titles()]
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        for given in sys.argv[1:]:
-            compile_loop(given)
-    else:
-        warm()
+    given = [argument for argument in sys.argv[1:] if argument != MACHINES]
+    for one in given:
+        compile_loop(one, machines=MACHINES in sys.argv)
+    if not given:
+        warm(machines=MACHINES in sys.argv)

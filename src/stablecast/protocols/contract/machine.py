@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stablecast._jit import compile_for
 from stablecast.protocols.contract.kernels import (
     ARRAY,
     AS_IT_IS,
@@ -143,6 +144,15 @@ class Machine:
         )
         self._no_array = np.zeros(width, dtype)
         self._timer = NEVER
+
+    def compile(self) -> None:
+        """Compile the kernels now, and not when each is called for the first time."""
+        me, out, found = self.me, self._out, self.protocol
+        for kernel in (found.init, found.start, found.handle_timer):
+            compile_for(kernel, me, 0, out)
+        compile_for(found.receive, me, Message(0, 0, 0, self._no_array), 0, out)
+        compile_for(found.attach, me, 0, 0, 0)
+        compile_for(found.take, me, 0, 0, 0, 0, out)
 
     @property
     def learned(self) -> int:
