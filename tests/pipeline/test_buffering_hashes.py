@@ -8,6 +8,8 @@ from stablecast.pipeline.experiments.buffering.confidence import explains, inter
 from stablecast.pipeline.runs import MissingRun, Runs
 from stablecast.theory.buffering import binomial
 
+pytestmark = pytest.mark.xdist_group("buffering_hashes")  # its runs take seconds, once
+
 
 @pytest.fixture(scope="module")
 def rows():

@@ -19,6 +19,8 @@ from stablecast.pipeline.experiments.buffering import (
 from stablecast.pipeline.runs import MissingRun, Runs
 from stablecast.simulate.topologies.registry import topology
 
+pytestmark = pytest.mark.xdist_group("buffering_runs")  # its runs take seconds, once
+
 MODULES = (repair, omission, space, places, reduction, crashes)
 SMALL = {repair: MODULES[:1], omission: (omission,), space: (space,), places: (places,)}
 SMALL |= {reduction: (space, reduction), crashes: (crashes,)}

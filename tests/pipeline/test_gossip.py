@@ -23,6 +23,8 @@ from stablecast.pipeline.runs import MissingRun, Runs
 from stablecast.pipeline.schema import DONE, table_of
 from stablecast.pipeline.tasks import Terms, failed_row, run_point
 
+pytestmark = pytest.mark.xdist_group("gossip")  # its runs take seconds, once
+
 FLOOR = {1: 7.2, 2: 3.0, 3: 2.6, 4: 2.2, 5: 2.0}
 
 

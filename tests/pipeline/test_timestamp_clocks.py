@@ -6,6 +6,8 @@ from timestamp_rows import change, check_tables_and_figures, plus, ran, run_all,
 from stablecast.pipeline.experiments.timestamp import clock_figures, clocks, slowest_sender
 from stablecast.pipeline.runs import MissingRun, Runs
 
+pytestmark = pytest.mark.xdist_group("timestamp_clocks")  # its runs take seconds, once
+
 FIGURES = {clocks: clock_figures.FIGURES, slowest_sender: slowest_sender.FIGURES}
 FAR_US = clocks.LINKS_US[clocks.FAR]
 

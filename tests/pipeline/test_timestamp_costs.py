@@ -8,6 +8,8 @@ from stablecast.pipeline.experiments.timestamp.schemes import COMPUTED, EXPLICIT
 from stablecast.pipeline.experiments.timestamp.steady import pair, steady
 from stablecast.pipeline.runs import MissingRun, Runs
 
+pytestmark = pytest.mark.xdist_group("timestamp_costs")  # its runs take seconds, once
+
 MODULES = (ack_bytes, stamp_bytes, processor, buffers)
 LEAST = 20
 """Messages of the long run of a pair, by which the two are told apart."""

@@ -13,6 +13,8 @@ from report_sample import bars, evaluation, exchange, two_panels
 from stablecast.report.diagram_interactive import plot_diagram
 from stablecast.report.page import write_figures, write_page
 
+pytestmark = pytest.mark.xdist_group("page_in_browser")  # one browser, and one page
+
 OPTIONS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
