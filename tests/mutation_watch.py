@@ -6,6 +6,7 @@ Started by ``test_mutations.py`` on a copy of the package in which one kernel wa
 import sys
 from pathlib import Path
 
+import stablecast
 from stablecast.errors import SafetyViolation
 from stablecast.simulate import Setup, Traffic, Trigger, costs, simulate, topology
 from stablecast.simulate.options import Options
@@ -165,5 +166,5 @@ if __name__ == "__main__":
         noticed = watcher(sys.argv[1])(sys.argv[1])
     except (SafetyViolation, IndexError) as error:
         noticed = f"{type(error).__name__}: {error}"
-    print(noticed or "nothing noticed")
+    print(noticed or f"nothing noticed in {Path(stablecast.__file__).parent}")
     sys.exit(1 if noticed else 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
-WATCH = Path(__file__).parent / "mutation_watch.py"
+NURSERY = Path(__file__).parent / "mutation_nursery.py"
 
 MUTATIONS = {
     "coordp skips a minimum": (
@@ -311,28 +311,36 @@ def copy_package(folder: Path) -> None:
     shutil.copytree(SOURCE / "stablecast", folder / "stablecast", ignore=ignore)
 
 
-def watched(folder: Path, protocol: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(folder),
-        "NUMBA_DISABLE_JIT": "1",
-        "STABLECAST_CACHE_DIR": str(folder / "cache"),
-    }
-    command = [sys.executable, str(WATCH), protocol]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+@pytest.fixture(scope="module")
+def nursery():
+    """A process that runs the watcher on copies of the package, uncompiled."""
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    environment.pop("PYTHONPATH", None)
+    command = [sys.executable, "-P", str(NURSERY)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
+        yield process
+        process.stdin.close()
+
+
+def watched(nursery: subprocess.Popen[str], folder: Path, protocol: str) -> tuple[int, str, str]:
+    """Return the watcher's exit code, and what it printed and complained of."""
+    print(f"{folder}\t{protocol}", file=nursery.stdin, flush=True)
+    code = int(nursery.stdout.readline())
+    return code, (folder / "out").read_text(), (folder / "err").read_text()
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_a_broken_kernel_is_noticed(name, tmp_path):
+def test_a_broken_kernel_is_noticed(name, nursery, tmp_path):
     protocol, file, right, wrong = MUTATIONS[name]
     copy_package(tmp_path)
     broken = tmp_path / "stablecast" / file
     text = broken.read_text()
     assert text.count(right) == 1, "the mutation no longer applies"
     broken.write_text(text.replace(right, wrong))
-    outcome = watched(tmp_path, protocol)
-    assert outcome.returncode == 1, outcome.stdout + outcome.stderr
-    assert "Traceback" not in outcome.stderr, outcome.stderr
+    code, printed, complained = watched(nursery, tmp_path, protocol)
+    assert code == 1, printed + complained
+    assert "Traceback" not in complained, complained
 
 
 @pytest.mark.parametrize(
@@ -343,7 +351,8 @@ def test_a_broken_kernel_is_noticed(name, tmp_path):
         *("timestamp", "timestamp-crash", "vector", "explicit", "transitive", "bimodal"),
     ],
 )
-def test_the_unbroken_kernels_are_not_complained_about(protocol, tmp_path):
+def test_the_unbroken_kernels_are_not_complained_about(protocol, nursery, tmp_path):
     copy_package(tmp_path)
-    outcome = watched(tmp_path, protocol)
-    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    code, printed, complained = watched(nursery, tmp_path, protocol)
+    assert code == 0, printed + complained
+    assert str(tmp_path) in printed, "the watcher ran on something else than the copy"
