@@ -170,9 +170,7 @@ class Engine:
             self._was_full = False
             now = self.transport.now()
             if self.in_view is not None:
-                for stream in self.in_view.streams:
-                    if stream.lacks:
-                        stream.nak_at, stream.nak_tries = now, 0
+                self.in_view.ask_again(now)
             self._went_on = True
             self._after(now)
 

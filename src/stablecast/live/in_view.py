@@ -94,6 +94,8 @@ class InView:
             for label, (parts, messages) in zip(self.labels, numbers, strict=True)
         ]
         self.own = self.streams[self.rank]
+        self.busy: dict[int, Stream] = {}
+        """Sources of which something is kept or missing; the others cost nothing."""
         self.pace = Pace(options.pace, self.size)
         self.detector = Detector(
             view, session, fail_after=options.fail_after, every=options.alive_every, rng=rng, now=now
@@ -137,11 +139,12 @@ class InView:
 
     def kept_bytes(self) -> int:
         """Return what all copies that are kept take."""
-        return sum(stream.kept_bytes + stream.ahead_bytes for stream in self.streams)
+        return sum(stream.kept_bytes + stream.ahead_bytes for stream in self.busy.values())
 
     def add_own(self, run: Run, now: float) -> int:
         """Take a run that this member is about to send; return its size."""
         size = self.own.append(run, now)
+        self.busy[self.rank] = self.own
         self.has[self.rank][self.rank] = self.own.prefix
         self._around.took(self.own, run, now)
         self.tracker.has_received(self.rank, self.own.prefix, now)
@@ -155,7 +158,7 @@ class InView:
         source = run.source
         if not 0 <= source < self.size or source == self.rank or not _is_sound(run):
             return
-        stream = self.streams[source]
+        stream = self.busy[source] = self.streams[source]
         if run.stable > stream.stable:
             self._let_go(source, stream, run.stable, now)
         if self.limit is not None and last_part(run) > self.limit[source]:
@@ -222,7 +225,15 @@ class InView:
         if source != self.rank and part > stream.highest:
             stream.highest = part
         if stream.highest > stream.prefix:
+            self.busy[source] = stream
             self._notice_gap(stream, now)
+
+    def ask_again(self, now: float) -> None:
+        """Ask at once for everything that is missing: there is room for it again."""
+        for source, stream in enumerate(self.streams):
+            if stream.lacks:
+                self.busy[source] = stream
+                stream.nak_at, stream.nak_tries = now, 0
 
     def _notice_gap(self, stream: Stream, now: float) -> None:
         if stream.nak_at == 0.0 and stream.highest > stream.prefix:
@@ -291,6 +302,7 @@ class InView:
             if run is not None:
                 self._append(source, stream, run, now)
             if stream.prefix < part:
+                self.busy[source] = stream
                 stream.nak_at, stream.nak_tries = now, 0
 
     def has_cut(self) -> bool:
@@ -312,12 +324,17 @@ class InView:
 
     def sweep(self, now: float) -> None:
         """Let go of what has become stable."""
-        for source, stream in enumerate(self.streams):
+        if not self.tracker.rose:
+            return
+        self.tracker.rose = False
+        for source, stream in list(self.busy.items()):
             part = self.tracker.stable[source]
             if part > stream.stable:
                 self._release(source, stream, min(part, stream.prefix), now)
                 if source == self.rank:
                     self._tells_stable = True
+            if not stream.kept and not stream.ahead and stream.nak_at == 0.0:
+                del self.busy[source]
 
     def _release(self, source: int, stream: Stream, part: int, now: float) -> None:
         released = stream.release(part)
@@ -358,7 +375,7 @@ class InView:
             at = tracked
         if 0.0 < self._announce_at < at:
             at = self._announce_at
-        for stream in self.streams:
+        for stream in self.busy.values():
             if 0.0 < stream.nak_at < at:
                 at = stream.nak_at
         return at
@@ -367,7 +384,7 @@ class InView:
         """Do what is due."""
         if self.limit is None:
             self.tracker.handle_timer(now)
-        for source, stream in enumerate(self.streams):
+        for source, stream in self.busy.items():
             if 0.0 < stream.nak_at <= now:
                 self._ask(source, stream, now)
         if 0.0 < self._announce_at <= now or self._tells_stable:

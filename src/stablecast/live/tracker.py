@@ -98,6 +98,8 @@ class Tracker:
         self.rank = rank
         self.bases = bases
         """Parts of each source before this view."""
+        self.rose = False
+        """Whether something has become stable; whoever lets go of it sets it back."""
         self.stable = list(bases)
         """For each source, the last part that is known to be everywhere."""
         self.pace = pace
@@ -164,6 +166,7 @@ class Tracker:
         if part <= self.stable[source]:
             return False
         self.stable[source] = part
+        self.rose = True
         self.pace.progressed()
         me = self.machine.me
         me.stable[source] = max(int(me.stable[source]), part - self.bases[source])
@@ -267,6 +270,7 @@ class Tracker:
             for source, number in enumerate(self.machine.me.stable.tolist()):
                 if self.bases[source] + number > self.stable[source]:
                     self.stable[source] = self.bases[source] + number
+                    self.rose = True
                     self.pace.progressed()
         if self.machine.finished:
             self._running = False
