@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--largest", type=int)
     parser.add_argument("--plain", action="store_true", help="no key")
-    parser.add_argument("--asyncio", action="store_true", help="asyncio's own loop in place of uvloop")
+    parser.add_argument("--uvloop", action="store_true", help="uvloop in place of asyncio's own loop")
     parser.add_argument("--profile", default="")
     given = parser.parse_args()
     loads = itertools.product(given.members, given.size, given.rate, given.protocol)
@@ -100,7 +100,7 @@ def main() -> None:
             largest=given.largest,
             warm_s=2.0,
             measure_s=given.seconds,
-            uvloop=not given.asyncio,
+            uvloop=given.uvloop,
             profile=given.profile,
         )
         print(json.dumps(measure(load)), flush=True)
