@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.live_soak_member import Block, Unblock, play
-from stablecast.live.demo.crew import Crew, Hand, _interrupts_held
+from stablecast.live.demo.crew import Crew, Hand, interrupts_held
 from stablecast.live.demo.member import Part
 from stablecast.live.demo.reports import Leave, SendUpTo, StopTrace
 from stablecast.live.injection import Injection
@@ -51,7 +51,7 @@ class SoakCrew(Crew):
     def start(self, part: Part) -> None:
         here, there = self._context.Pipe()
         process = self._context.Process(target=play, args=(part, there), name=part.name, daemon=True)
-        with _interrupts_held():
+        with interrupts_held():
             process.start()
             self.hands[part.name] = Hand(part.name, process, here)
         there.close()

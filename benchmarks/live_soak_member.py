@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 import msgspec
 
 from stablecast.errors import StablecastError
-from stablecast.live.demo.member import Part, _Player
+from stablecast.live.demo.member import Part, Player
 from stablecast.live.demo.reports import Failed, Leave, SendUpTo, Stopped, StopTrace, Told, encode
 from stablecast.live.group import Group
 from stablecast.live.injection import InjectedTransport
@@ -41,7 +41,7 @@ def play(part: Part, pipe: Connection) -> None:
             pipe.send_bytes(encode(Failed(str(error))))
 
 
-class SoakPlayer(_Player):
+class SoakPlayer(Player):
     """A member at work."""
 
     def _obey(self) -> None:

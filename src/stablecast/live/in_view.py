@@ -126,8 +126,6 @@ class InView:
             send=self._send_stability,
             now=now,
         )
-        machine = self.tracker.machine
-        self._knows_own = machine.protocol.name == "explicit"
 
     def _send_stability(self, frame: Stability, rank: int) -> None:
         if rank < 0:
@@ -397,7 +395,7 @@ class InView:
     def _announce(self, now: float) -> None:
         """Say how much was sent, at doubling distances while something is unstable: the last may be lost."""
         due = 0.0 < self._announce_at <= now
-        if due or (self._tells_stable and self._knows_own):
+        if due or (self._tells_stable and self.tracker.knows_own):
             self._around.to_all(SentSoFar(self.view.id, self.own.prefix, self.tracker.stable[self.rank]))
         self._tells_stable = False
         if due:

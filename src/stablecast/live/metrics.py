@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from stablecast.live.stats import TIME_BOUNDS_S
+from stablecast.live.stats import TIME_BOUNDS_S, Stats
 
 if TYPE_CHECKING:
     from stablecast.live.group import Group
@@ -80,9 +80,8 @@ class GroupCollector:
         yield histogram
 
 
-def _ratio(stats: object) -> float:
-    data = getattr(stats, "data_bytes", 0)
-    return float(getattr(stats, "control_bytes", 0) / data) if data else 0.0
+def _ratio(stats: Stats) -> float:
+    return stats.control_bytes / stats.data_bytes if stats.data_bytes else 0.0
 
 
 async def serve(group: Group, host: str, port: int) -> Callable[[], None]:

@@ -59,12 +59,17 @@ def parameters(protocol: Protocol, step_ps: int) -> dict[str, int]:
 STEERED = ("resend", "pause", "step", "controller_step", "ack_every", "send_every")
 
 
+def sizes_of(protocol: Protocol, members: int, values: dict[str, int]) -> Sizes:
+    """Return the sizes of a live group, in which every member is a source."""
+    leaders = tuple(range(members))
+    return Sizes(members, members, members, 8, protocol.parameter_values(values), True, leaders)
+
+
 def make_machine(name: str, *, rank: int, members: int, step_s: float, seed: int) -> Machine:
     """Make one member's machine of a protocol."""
     protocol = find_protocol(name)
     values = parameters(protocol, round(step_s * PS))
-    leaders = tuple(range(members))
-    sizes = Sizes(members, members, members, 8, protocol.parameter_values(values), True, leaders)
+    sizes = sizes_of(protocol, members, values)
     if protocol.check is not None:
         protocol.check(sizes)
     width = protocol.attached(sizes)
@@ -77,7 +82,7 @@ def make_machine(name: str, *, rank: int, members: int, step_s: float, seed: int
         columns=members,
         params=values,
         seed=seed,
-        leaders=leaders,
+        leaders=sizes.leaders,
         attached=attached,
     )
 
@@ -117,7 +122,10 @@ class Tracker:
             RESEND_STEPS if self.protocol.parameters[k].name == "resend" else 1 for k in self._steered
         ]
         self._step_in_force = pace.step
-        self._widths = {len(bases), self.machine._no_array.size}
+        sizes = sizes_of(self.protocol, len(bases), parameters(self.protocol, round(pace.step * PS)))
+        self.knows_own = self.protocol.knows(sizes) == "own"
+        """Whether members learn of their own messages alone, so that they have to tell the others."""
+        self._widths = {len(bases), len(bases) + self.protocol.side(sizes)}
         self.sends = 0
         """Messages of the protocol sent so far."""
         self._handle(self.machine.init(0), now)

@@ -62,7 +62,7 @@ class Crew:
         os.environ[PROTOCOL_VARIABLE] = protocol
         try:
             resource_tracker.ensure_running()  # by itself, since it unblocks what is blocked
-            with _interrupts_held():
+            with interrupts_held():
                 forkserver.ensure_running()
         finally:
             del os.environ[PROTOCOL_VARIABLE]
@@ -95,7 +95,7 @@ class Crew:
         """Start a member."""
         here, there = self._context.Pipe()
         process = self._context.Process(target=play, args=(part, there), name=part.name, daemon=True)
-        with _interrupts_held():
+        with interrupts_held():
             process.start()
             self.hands[part.name] = Hand(part.name, process, here)
         there.close()
@@ -147,7 +147,7 @@ class Crew:
 
 
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Let Ctrl-C wait until this is done.
 
     What starts here inherits that it is blocked, so neither the server nor members ever see it.  Blocking

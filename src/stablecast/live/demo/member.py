@@ -60,7 +60,7 @@ def play(part: Part, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(BrokenPipeError, EOFError):
         try:
-            asyncio.run(_Player(part, pipe).play())
+            asyncio.run(Player(part, pipe).play())
         except StablecastError as error:
             pipe.send_bytes(encode(Failed(str(error))))
         except Exception as error:
@@ -91,7 +91,7 @@ class Deliveries:
         return delivery.payload == payload_of(delivery.source, delivery.seq, self._size)
 
 
-class _Player:
+class Player:
     """A member at work."""
 
     def __init__(self, part: Part, pipe: Connection) -> None:
@@ -106,6 +106,7 @@ class _Player:
         self._log = EventLog(part.trace)
 
     async def play(self) -> None:
+        """Join, send what is asked for, tell how it goes, and leave when told to."""
         part = self._part
         loop = asyncio.get_running_loop()
         loop.add_reader(self._pipe.fileno(), self._obey)
