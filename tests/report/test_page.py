@@ -8,7 +8,8 @@ import pytest
 from report_sample import bars, evaluation, tables, two_panels
 
 from stablecast.report import page
-from stablecast.report.page import script_json, write_figures, write_page
+from stablecast.report.page import write_figures, write_page
+from stablecast.report.template import script_json
 from stablecast.report.view import view
 
 

@@ -13,6 +13,7 @@ from stablecast.cli.key import key_command
 from stablecast.cli.node import node_command
 from stablecast.cli.output import FOUND_FAILURE, INTERRUPTED, WRONG_USAGE, complain
 from stablecast.cli.protocols import protocols_command
+from stablecast.cli.report import report_command
 from stablecast.cli.reproduce import reproduce_command
 from stablecast.cli.simulate import simulate_command
 from stablecast.cli.sweep import sweep_command
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command("simulate")(simulate_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
+app.command("report")(report_command)
 app.command("demo")(demo_command)
 app.command("node")(node_command)
 app.command("key")(key_command)

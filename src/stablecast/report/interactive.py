@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stablecast.report.numbers import show_float, split_label
-from stablecast.report.palette import MOST_BAR_TICKS, Look, is_marked, looks
+from stablecast.report.palette import (
+    AREA_OPACITY,
+    MOST_BAR_TICKS,
+    Look,
+    dash_of,
+    is_marked,
+    looks,
+    needs_legend,
+)
 
 if TYPE_CHECKING:
     from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
@@ -49,7 +57,7 @@ def _axes_of(number: int) -> dict[str, str]:
 
 
 def _trace(series: Series, panel: Panel, look: Look) -> dict[str, Any]:
-    kind = _bars(look) if series.style == "bars" else _scatter(series, look)
+    kind = _bars(series, look) if series.style in ("bars", "across") else _scatter(series, look)
     trace = {
         "name": html.escape(series.name),
         # One click on the legend reaches the series of this name in every panel.
@@ -72,19 +80,32 @@ def _scatter(series: Series, look: Look) -> dict[str, Any]:
     if series.style != "points":
         parts["line"] = {
             "color": look.colour,
-            "dash": "dot" if look.pale else look.dash,
+            "dash": dash_of(series, look),
             "width": 1.5 if look.pale else 2,
-            "shape": "hv" if series.style == "steps" else "linear",
+            "shape": "hv" if series.style in ("steps", "area") else "linear",
         }
     if is_marked(series):
         parts["marker"] = {"color": look.colour, "symbol": look.marker, "size": 5 if look.pale else 8}
     mode = "+".join(f"{part}s" for part in parts)
-    return {"type": "scatter", "mode": mode, **parts}
+    trace: dict[str, Any] = {"type": "scatter", "mode": mode, **parts}
+    if series.style == "area":
+        trace |= {"fill": "tozeroy", "fillcolor": _faint(look.colour)}
+    if series.beside:
+        texts = list(map(html.escape, series.beside))
+        trace |= {"mode": f"{mode}+text", "text": texts, "textposition": "top left"}
+        trace["cliponaxis"] = False
+    return trace
 
 
-def _bars(look: Look) -> dict[str, Any]:
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{AREA_OPACITY})"
+
+
+def _bars(series: Series, look: Look) -> dict[str, Any]:
     pattern = {"pattern": {"shape": look.hatch, "fillmode": "overlay", "size": 7}} if look.hatch else {}
-    return {"type": "bar", "marker": {"color": look.colour, **pattern}}
+    across = {"orientation": "h"} if series.style == "across" else {}
+    return {"type": "bar", "marker": {"color": look.colour, **pattern}, **across}
 
 
 def _error_bars(series: Series, look: Look) -> dict[str, Any]:
@@ -115,6 +136,8 @@ def _hover(series: Series, panel: Panel) -> list[str]:
 
 def _quantity(axis: Axis, value: float) -> str:
     quantity, unit = split_label(axis.label)
+    if axis.names:
+        return html.escape(f"{quantity}: {axis.names[round(value)]}")
     return html.escape(f"{quantity}: {show_float(value)} {unit}".rstrip())
 
 
@@ -127,10 +150,10 @@ def _layout(figure: Figure) -> dict[str, Any]:
     layout: dict[str, Any] = {
         "hovermode": "closest",
         "dragmode": "zoom",
-        "legend": LEGEND,
+        **({"legend": LEGEND} if needs_legend(figure) else {"showlegend": False}),
         "annotations": [_panel_title(number, p) for number, p in enumerate(figure.panels, start=1)],
     }
-    if any(one.style == "bars" for panel in figure.panels for one in panel.series):
+    if any(one.style in ("bars", "across") for panel in figure.panels for one in panel.series):
         layout |= {"barmode": "group", "bargap": 0.2}
     for number, panel in enumerate(figure.panels, start=1):
         suffix = "" if number == 1 else str(number)
@@ -162,9 +185,17 @@ def _axis(axis: Axis) -> dict[str, Any]:
         "showline": True,
         "ticks": "outside",
         "ticklen": 4,
+        **_names(axis),
         # Without a format a log axis labels its ticks between powers of ten 2 and 5 instead of 200 and 500.
         "tickformat": ",.6~r",
     }
+
+
+def _names(axis: Axis) -> dict[str, Any]:
+    if not axis.names:
+        return {}
+    texts = list(map(html.escape, axis.names))
+    return {"tickmode": "array", "tickvals": list(range(len(texts))), "ticktext": texts}
 
 
 def _bar_ticks(panel: Panel) -> dict[str, Any]:

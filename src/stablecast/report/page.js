@@ -11,6 +11,8 @@
   }));
   const PRINT_WIDTH = 640;
   const PANEL_HEIGHT = { screen: 330, print: 260 };
+  const MANY_PANELS = 9; // more are drawn less high
+  const SHEET = 780; // what a sheet has for panels, without title, legend and caption
   const CONFIG = {
     displaylogo: false,
     // Plotly offers by default to upload a figure; a report keeps its data to itself.
@@ -65,7 +67,14 @@
 
   function columnsFor(count, width) {
     const most = count === 4 ? 2 : Math.min(3, count);
-    return Math.max(1, Math.min(most, Math.floor(width / 290)));
+    const narrowest = printing && count > 6 ? 200 : 290;
+    return Math.max(1, Math.min(most, Math.floor(width / narrowest)));
+  }
+
+  function heightOf(count, rows) {
+    const gaps = 96 * (rows - 1);
+    if (printing) return Math.min(SHEET, PANEL_HEIGHT.print * rows + gaps);
+    return PANEL_HEIGHT.screen * (count > MANY_PANELS ? 0.7 : 1) * rows + gaps;
   }
 
   // Plotly does not wrap text.
@@ -108,7 +117,7 @@
     const room = (width - margin.l - margin.r - 70 * (columns - 1)) / columns;
     const titles = figure.spec.layout.annotations.map((title) => folded(title.text, room));
     margin.t += 16 * (Math.max(...titles.slice(0, columns).map((text) => text.split("<br>").length)) - 1);
-    const inner = PANEL_HEIGHT[printing ? "print" : "screen"] * rows + 96 * (rows - 1);
+    const inner = heightOf(xs.length, rows);
     const gapX = columns > 1 ? 70 / (width - margin.l - margin.r) : 0;
     const gapY = rows > 1 ? 96 / inner : 0;
     const panelX = (1 - gapX * (columns - 1)) / columns;
@@ -131,6 +140,10 @@
       const title = figure.spec.layout[ys[k]].title.text;
       const repeated = column > 0 && title === figure.spec.layout[ys[k - 1]].title.text;
       update[ys[k] + ".title.text"] = repeated ? "" : title;
+      // So are the names on its ticks, which would not fit between two panels; numbers differ in their range.
+      const names = JSON.stringify(figure.spec.layout[ys[k]].ticktext || null);
+      const same = repeated && names !== "null" && names === JSON.stringify(figure.spec.layout[ys[k - 1]].ticktext);
+      update[ys[k] + ".showticklabels"] = !same;
     });
     return update;
   }

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from stablecast.pipeline.experiments.diagram import Diagram
 from stablecast.report.files import write_whole
+from stablecast.report.template import render
 from stablecast.report.view import PaperView, figure_files, view
 
 if TYPE_CHECKING:
     from stablecast.pipeline.experiments.paper import Evaluation
-
-HERE = Path(__file__).parent
 
 
 def write_page(
@@ -37,22 +32,16 @@ def write_page(
         How the runs were made, by name: the version of Spark, the number of runs and so on.
     """
     papers = [view(one) for one in evaluations]
-    text = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            papers=papers,
-            held=sum(paper.held for paper in papers),
-            claimed=sum(len(paper.claims) for paper in papers),
-            extent=_extent(papers),
-            version=version,
-            details=details,
-            style=_inline("style.css"),
-            script=_inline("page.js"),
-            plotly=_plotly(),
-        )
+    content = render(
+        "page.html.j2",
+        papers=papers,
+        held=sum(paper.held for paper in papers),
+        claimed=sum(len(paper.claims) for paper in papers),
+        extent=_extent(papers),
+        version=version,
+        details=details,
     )
-    return write_whole(folder / "index.html", text.encode())
+    return write_whole(folder / "index.html", content)
 
 
 def write_figures(evaluations: Sequence[Evaluation], folder: Path) -> list[Path]:
@@ -69,25 +58,6 @@ def write_figures(evaluations: Sequence[Evaluation], folder: Path) -> list[Path]
     return paths
 
 
-def script_json(value: Any) -> Markup:
-    """Return JSON that may stand inside a script element, whatever its strings contain."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # The parser of HTML looks for tags in scripts as well, and knows nothing of quotes.
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["script_json"] = script_json
-    return environment
-
-
 def _extent(papers: Sequence[PaperView]) -> str:
     full = {paper.evaluation.full for paper in papers}
     if full == {True}:
@@ -95,14 +65,3 @@ def _extent(papers: Sequence[PaperView]) -> str:
     if full == {False}:
         return "Quick runs: a few of those that the papers made."
     return "Some papers with full runs, some with quick ones; each section says which."
-
-
-def _inline(name: str) -> Markup:
-    return Markup((HERE / name).read_text(encoding="utf-8"))
-
-
-def _plotly() -> Markup:
-    from plotly.offline import get_plotlyjs
-
-    # In JavaScript's strings and patterns a backslash before the slash changes nothing.
-    return Markup(get_plotlyjs().replace("</script", "<\\/script").replace("<!--", "<\\!--"))

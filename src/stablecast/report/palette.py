@@ -30,6 +30,7 @@ DASHES: tuple[Dash, ...] = ("solid", "dash", "dashdot", "dot")
 HATCHES = dict(zip(COLOURS, ("", "/", "x", ".", "\\", "-", "|"), strict=True))
 
 PALE_OPACITY = 0.5
+AREA_OPACITY = 0.15
 MOST_MARKERS = 40
 """A line with more points than this is drawn without markers."""
 MOST_BAR_TICKS = 12
@@ -73,6 +74,14 @@ KNOWN = {
     "vector": Look(VERMILLION, "triangle-down", "dash"),
     "explicit": Look(GREY, "square", "dash"),
     "transitive": Look(GREEN, "star"),
+    # What is drawn of every analysed trace.
+    "sent": Look(ORANGE, "circle"),
+    "stable": Look(BLUE, "square"),
+    "stable at every member": Look(BLUE, "star"),
+    "known to the last member": Look(VERMILLION, "x", "dash"),
+    "p50, p90, p99": Look(GREY, "diamond", "dot"),
+    "all members": Look(BLUE, "pentagon"),
+    "held back": Look(BLUE, "cross"),
 }
 
 # Messages of a space-time diagram are arrows, which show no marker.
@@ -104,6 +113,20 @@ def kind_looks(diagram: Diagram) -> dict[str, Look]:
 def is_marked(series: Series) -> bool:
     """Whether a series shows a marker at each point."""
     return series.style == "points" or (series.style == "line" and len(series.x) <= MOST_MARKERS)
+
+
+def needs_legend(figure: Figure) -> bool:
+    """Whether there is anything to tell apart; bars from the left alone have their names on the axis."""
+    styles = {one.style for panel in figure.panels for one in panel.series}
+    names = {one.name for panel in figure.panels for one in panel.series}
+    return styles != {"across"} or len(names) > 1
+
+
+def dash_of(series: Series, look: Look) -> Dash:
+    """Return how a line is dashed: not at all if it has many steps, where dashes would look like noise."""
+    if series.style == "steps" and len(series.x) > MOST_MARKERS:
+        return "solid"
+    return "dot" if look.pale else look.dash
 
 
 def assign(names: Iterable[str], known: Mapping[str, Look] = KNOWN) -> dict[str, Look]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,16 +17,28 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from stablecast.report.bars import Bar, bar_places
+from stablecast.report.bars import FILLED, Bar, bar_places
 from stablecast.report.files import write_whole
 from stablecast.report.names_beside import write_names
 from stablecast.report.numbers import show_float
-from stablecast.report.palette import MOST_BAR_TICKS, Dash, Look, Marker, is_marked, looks
+from stablecast.report.palette import (
+    AREA_OPACITY,
+    MOST_BAR_TICKS,
+    Dash,
+    Look,
+    Marker,
+    dash_of,
+    is_marked,
+    looks,
+    needs_legend,
+)
 
 if TYPE_CHECKING:
     from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
 
 DPI = 200
+MANY_PANELS = 9
+"""More are drawn less high."""
 MARKERS: dict[Marker, str] = {
     "circle": "o",
     "square": "s",
@@ -59,6 +72,8 @@ SETTINGS = {
     "grid.color": "#d9d9d9",
     "grid.linewidth": 0.6,
     "hatch.linewidth": 0.6,
+    # Names come from traces as well, and a dollar in one is no formula.
+    "text.parse_math": False,
 }
 
 
@@ -70,7 +85,9 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
 def save(make: Callable[[], Canvas], folder: Path, key: str) -> list[Path]:
     """Write what is made under our settings as ``<key>.svg`` and ``<key>.png``, and return both paths."""
     # The settings are global to matplotlib, so they hold for this call only, whatever the user's own are.
-    with matplotlib.style.context(["default", SETTINGS]):
+    with matplotlib.style.context(["default", SETTINGS]), warnings.catch_warnings():
+        # A name may have letters that the font lacks; they are boxes here, and whole on the page.
+        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from font", category=UserWarning)
         canvas = make()
         return [
             write_whole(folder / f"{key}.svg", _bytes(canvas, "svg", {"Date": None, "Creator": None})),
@@ -89,7 +106,10 @@ def _canvas(figure: Figure) -> Canvas:
     names = list(dict.fromkeys(one.name for panel in figure.panels for one in panel.series))
     width = 7.2 if columns == 1 else 1.0 + 4.0 * columns
     per_line = _legend_columns(names, width)
-    canvas = Canvas(figsize=(width, 3.9 * rows + 0.24 * math.ceil(len(names) / per_line)), layout=_spaced())
+    height = 3.9 if len(figure.panels) <= MANY_PANELS else 3.0
+    canvas = Canvas(
+        figsize=(width, height * rows + 0.24 * math.ceil(len(names) / per_line)), layout=_spaced()
+    )
     grid = canvas.subplots(rows, columns, squeeze=False)
     for place in grid.flat[len(figure.panels) :]:
         place.remove()
@@ -97,7 +117,8 @@ def _canvas(figure: Figure) -> Canvas:
     for panel, axes in zip(figure.panels, grid.flat, strict=False):
         _draw_panel(panel, axes, given, alone=columns == 1)
     _drop_repeated_labels(figure.panels, list(grid.flat), columns)
-    _draw_legend(canvas, per_line)
+    if needs_legend(figure):
+        _draw_legend(canvas, per_line)
     if any(panel.named for panel in figure.panels):
         canvas.draw_without_rendering()  # settles where everything is
         for panel, axes in zip(figure.panels, grid.flat, strict=False):
@@ -139,16 +160,23 @@ def _draw_legend(canvas: Canvas, per_line: int) -> None:
         )
 
 
+def _legend_name(series: Series) -> str:
+    # matplotlib keeps names that start with an underscore out of the legend; a thin space is not seen.
+    return f"\N{HAIR SPACE}{series.name}" if series.name.startswith("_") else series.name
+
+
 def _drop_repeated_labels(panels: Sequence[Panel], places: Sequence[Axes], columns: int) -> None:
     for k, panel in enumerate(panels):
         if k % columns and panel.y == panels[k - 1].y:
             places[k].set_ylabel("")
+            if panel.y.names:
+                places[k].tick_params(axis="y", labelleft=False)
 
 
 def _draw_panel(panel: Panel, axes: Axes, given: dict[str, Look], *, alone: bool) -> None:
     axes.set(xlabel=panel.x.label, ylabel=panel.y.label)
     axes.set_title(textwrap.fill(panel.title, 68 if alone else 40), pad=8)
-    axes.grid(True, which="major", axis="y" if any(one.style == "bars" for one in panel.series) else "both")
+    axes.grid(True, which="major", axis=_grid_axis(panel))
     _scale(axes, "x", panel.x, [x for one in panel.series for x in one.x])
     _scale(axes, "y", panel.y, [y for one in panel.series for y in (*one.y, *one.low, *one.high)])
     bars = bar_places(panel)
@@ -157,10 +185,17 @@ def _draw_panel(panel: Panel, axes: Axes, given: dict[str, Look], *, alone: bool
         order = 2.0 + depth / 100 - (1 if one.like else 0)
         if one.name in bars:
             _draw_bars(axes, one, given[one.name], bars[one.name], order)
+        elif one.style == "across":
+            _draw_across(axes, one, given[one.name], order)
         else:
             _draw_points(axes, one, given[one.name], order)
     if bars:
         _scale_bars(axes, panel)
+
+
+def _grid_axis(panel: Panel) -> Literal["both", "x", "y"]:
+    styles = {one.style for one in panel.series}
+    return "y" if "bars" in styles else "x" if "across" in styles else "both"
 
 
 def _draw_points(axes: Axes, series: Series, look: Look, order: float) -> None:
@@ -171,9 +206,9 @@ def _draw_points(axes: Axes, series: Series, look: Look, order: float) -> None:
         yerr=_errors(series),
         color=look.colour,
         alpha=look.opacity,
-        linestyle=DASHES["dot" if look.pale else look.dash] if lines else "none",
+        linestyle=DASHES[dash_of(series, look)] if lines else "none",
         linewidth=1.2 if look.pale else 1.8,
-        drawstyle="steps-post" if series.style == "steps" else "default",
+        drawstyle="steps-post" if series.style in ("steps", "area") else "default",
         marker=MARKERS[look.marker] if is_marked(series) else "none",
         markersize=3.5 if look.pale else 6,
         markeredgecolor="none" if look.pale else "white",
@@ -181,9 +216,36 @@ def _draw_points(axes: Axes, series: Series, look: Look, order: float) -> None:
         capsize=3,
         elinewidth=1.1,
         zorder=order,
-        label=series.name,
+        label=_legend_name(series),
     )
     drawn.lines[0].set_solid_capstyle("round")
+    if series.style == "area":
+        axes.fill_between(
+            series.x,
+            series.y,
+            step="post",
+            color=look.colour,
+            alpha=AREA_OPACITY,
+            linewidth=0,
+            zorder=order - 0.5,
+        )
+    for x, y, text in zip(series.x, series.y, series.beside, strict=False):
+        axes.annotate(text, (x, y), xytext=(-4, 3), textcoords="offset points", ha="right", va="bottom")
+
+
+def _draw_across(axes: Axes, series: Series, look: Look, order: float) -> None:
+    axes.barh(
+        series.y,
+        series.x,
+        height=FILLED,
+        color=look.colour,
+        alpha=look.opacity,
+        hatch=look.hatch * 3,
+        edgecolor="white",
+        linewidth=0.6,
+        zorder=order,
+        label=_legend_name(series),
+    )
 
 
 def _draw_bars(axes: Axes, series: Series, look: Look, places: Sequence[Bar], order: float) -> None:
@@ -198,7 +260,7 @@ def _draw_bars(axes: Axes, series: Series, look: Look, places: Sequence[Bar], or
         edgecolor="white",
         linewidth=0.6,
         zorder=order,
-        label=series.name,
+        label=_legend_name(series),
     )
     if series.low and series.high:
         middle = [bar.middle for bar in places]
@@ -218,6 +280,9 @@ def _errors(series: Series) -> tuple[list[float], list[float]] | None:
 def _scale(axes: Axes, side: str, axis: Axis, values: Sequence[float]) -> None:
     drawn = axes.xaxis if side == "x" else axes.yaxis
     positive = [value for value in values if value > 0]
+    if axis.names:
+        drawn.set_ticks(range(len(axis.names)), labels=axis.names)
+        return
     if axis.log and positive:
         (axes.set_xscale if side == "x" else axes.set_yscale)("log", nonpositive="clip")
         # Up to three decades have room for 1, 2, 5; more have not.

@@ -1,4 +1,4 @@
-"""What the page's template shows: evaluations as texts, anchors and paths."""
+"""What the pages' templates show: figures, tables and evaluations as texts, anchors and paths."""
 
 from __future__ import annotations
 
@@ -39,9 +39,34 @@ class FigureView:
     plot: dict[str, Any]
 
     @property
-    def has_scales(self) -> bool:
-        """Whether its axes can be linear or log; a diagram's time is linear."""
-        return not isinstance(self.figure, Diagram)
+    def is_diagram(self) -> bool:
+        """Whether it shows messages in space and time."""
+        return isinstance(self.figure, Diagram)
+
+    @property
+    def scales(self) -> list[str]:
+        """The axes that can be linear or log, x or y; neither a diagram's time nor an axis of names can."""
+        if isinstance(self.figure, Diagram):
+            return []
+        panels = self.figure.panels
+        named = {
+            "x": any(panel.x.names for panel in panels),
+            "y": any(panel.y.names for panel in panels),
+        }
+        return [axis for axis, has_names in named.items() if not has_names]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that says more than its value: the whole of a shortened name, a number with its unit."""
+
+    text: str
+    title: str = ""
+    """Shown when the cell is pointed at."""
+    number: bool = False
+    """Whether it is aligned as a number."""
+    unbroken: bool = False
+    """Whether it stands on one line."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +75,7 @@ class TableView:
 
     anchor: str
     table: Table
-    rows: list[list[str]]
+    rows: list[list[Cell]]
     numeric: list[bool]
     """For each column, whether it is aligned as numbers."""
     folded: bool
@@ -94,7 +119,7 @@ def view(evaluation: Evaluation) -> PaperView:
             FigureView(anchors.give(one.key), one, figure_files(name, one), _plot(one))
             for one in evaluation.figures
         ],
-        tables=[_table_view(anchors.give(one.key, "table"), one) for one in evaluation.tables],
+        tables=[table_view(anchors.give(one.key, "table"), one) for one in evaluation.tables],
     )
 
 
@@ -102,11 +127,12 @@ def _plot(figure: Drawing) -> dict[str, Any]:
     return plot_diagram(figure) if isinstance(figure, Diagram) else plot(figure)
 
 
-def _table_view(anchor: str, table: Table) -> TableView:
+def table_view(anchor: str, table: Table) -> TableView:
+    """Return a table as the page shows it; a value may be a :class:`Cell` already."""
     return TableView(
         anchor=anchor,
         table=table,
-        rows=[[show(value) for value in row] for row in table.rows],
+        rows=[[_cell(value) for value in row] for row in table.rows],
         numeric=[_is_numeric(row[k] for row in table.rows) for k in range(len(table.columns))],
         folded=len(table.rows) > LONGEST_OPEN_TABLE,
     )
@@ -114,7 +140,11 @@ def _table_view(anchor: str, table: Table) -> TableView:
 
 def _is_numeric(column: Iterable[Any]) -> bool:
     values = list(column)
-    return bool(values) and all(map(is_number, values))
+    return bool(values) and all(one.number if isinstance(one, Cell) else is_number(one) for one in values)
+
+
+def _cell(value: Any) -> Cell:
+    return value if isinstance(value, Cell) else Cell(show(value))
 
 
 class _Anchors:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Style = Literal["line", "points", "bars", "steps"]
+Style = Literal["line", "points", "bars", "steps", "area", "across"]
+"""``area`` is steps above a filled ground; ``across`` is bars from the left, one a place on the y axis."""
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,8 @@ class Axis:
     label: str
     """With the unit in brackets: ``round-trip time [ms]``."""
     log: bool = False
+    names: tuple[str, ...] = ()
+    """What its places 0, 1, 2 and so on are called; empty for an axis of numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +35,12 @@ class Series:
     high: tuple[float, ...] = ()
     hover: tuple[str, ...] = ()
     """A line about each point, shown when it is pointed at; empty for its numbers alone."""
+    beside: tuple[str, ...] = ()
+    """A word to the upper left of each point; empty for none."""
 
     def __post_init__(self) -> None:
-        for values in (self.y, self.low or self.x, self.high or self.x, self.hover or self.x):
+        optional = (self.low, self.high, self.hover, self.beside)
+        for values in (self.y, *(one or self.x for one in optional)):
             if len(values) != len(self.x):
                 raise ValueError(f"series {self.name}: {len(values)} values for {len(self.x)} points")
 

@@ -1,0 +1,89 @@
+"""``stablecast report``: an analysed trace as a page of figures and tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stablecast.cli.output import DONE
+
+if TYPE_CHECKING:
+    from stablecast.report.analysis_page import AnalysisReport, Written
+
+
+def report_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What 'stablecast analyze' wrote.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The page; by default DIR/report/index.html.", show_default=False),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of a few lines.")
+    ] = False,
+) -> int:
+    """Make a page of an analysed trace: times, what is safe to delete, buffers, laggards, violations.
+
+    Example: stablecast report analysed
+    """
+    from stablecast.report.analysis_page import read_analysis
+
+    report = read_analysis(folder)
+    written = _write(report, folder, _page(folder, out))
+    if as_json:
+        print(json.dumps(_as_json(report, written), ensure_ascii=False))
+    else:
+        print("\n".join([*_lines(report), f"report: {written.page}"]))
+    return DONE
+
+
+def _page(folder: Path, out: Path | None) -> Path:
+    """Return where the page goes, after making sure that something can be written there."""
+    from stablecast.errors import InvalidInput
+
+    if out is not None and (out.is_dir() or not out.name):
+        raise InvalidInput(f"--out '{out}' is a folder (accepted: the name of a file, such as report.html)")
+    page = out or folder / "report" / "index.html"
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot write the report to '{page}': {error.strerror or error}") from None
+    return page
+
+
+def _write(report: AnalysisReport, folder: Path, page: Path) -> Written:
+    from stablecast import __version__
+    from stablecast.pipeline.store import CannotKeep
+    from stablecast.report.analysis_page import write_report
+
+    try:
+        return write_report(report, page, folder=folder, version=__version__)
+    except OSError as error:
+        raise CannotKeep(f"cannot write the report to '{page}': {error.strerror or error}") from error
+
+
+def _lines(report: AnalysisReport) -> list[str]:
+    """Return what stands at the top of the page."""
+    width = max(len(fact.name) for fact in report.facts)
+    return [
+        f"{fact.name.lower():<{width}}  {fact.value}" + (f", {fact.note}" if fact.note else "")
+        for fact in report.facts
+    ]
+
+
+def _as_json(report: AnalysisReport, written: Written) -> dict[str, object]:
+    messages, trace = report.messages, report.trace
+    return {
+        "report": str(written.page),
+        "figures": [str(path) for path in written.figures],
+        "groups": trace.groups,
+        "members": trace.members,
+        "sources": trace.sources,
+        "messages": messages.count,
+        "stable": messages.stable,
+        "unstable": messages.count - messages.stable,
+        "safe_to_delete": report.sources.deletable,
+        "violations": report.violations.counts,
+    }

@@ -1,0 +1,182 @@
+"""Tell Spark what to read: every file once, all columns as they are, and the lines that are no rows.
+
+Values in lines of JSON and CSV are read as text, so that one of a wrong type is told instead of lost.  What
+follows a whole object in its line of JSON is not looked at: Spark's reader stops there.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from stablecast.errors import InvalidInput
+from stablecast.pipeline.analysis.failures import readable_error
+from stablecast.pipeline.analysis.foreign import Foreign
+from stablecast.pipeline.analysis.heads import CSV, JSON, LINES_LOOKED_AT, PARQUET, Column, Head, text_head
+from stablecast.pipeline.analysis.inputs import Input, Inputs
+from stablecast.pipeline.analysis.mapping import Part, missing_line, plan_parts
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Values
+    from pyspark.sql import DataFrame, SparkSession
+
+UNREAD = "_stablecast_unread"
+"""Column with the text of a line that is no row."""
+_LINE_OPTIONS = {"columnNameOfCorruptRecord": UNREAD, "mode": "PERMISSIVE"}
+_CSV_OPTIONS: dict[str, bool | str] = {
+    "header": True,
+    "escape": '"',
+    # With pruning, a line with too few or too many columns would pass for a row.
+    "columnPruning": False,
+    "ignoreLeadingWhiteSpace": True,
+    "ignoreTrailingWhiteSpace": True,
+}
+
+
+@dataclass(frozen=True)
+class RawRows:
+    """Rows of files that are read together, as they are."""
+
+    frame: DataFrame
+    part: Part
+
+    def value(self, name: str) -> Values:
+        """Return the values of a column of the schema, of whatever type."""
+        return _value(self.part.columns[name])
+
+    @property
+    def unreadable(self) -> Values:
+        """Whether a line is no row."""
+        if self.part.format == PARQUET:
+            return F.lit(False)
+        unread = F.col(UNREAD).isNotNull()
+        if self.part.format == CSV:
+            return unread
+        # A line with something else where an object should be is a row that lacks what is in the object.
+        tops = {column.place[0] for column in self.part.columns.values()}
+        return functools.reduce(lambda all_, top: all_ & _quoted(top).isNull(), sorted(tops), unread)
+
+    @property
+    def file(self) -> Values:
+        """The file of each row."""
+        return _file()
+
+    @property
+    def text(self) -> Values:
+        """Each row as text, for people."""
+        columns = {column.name: _value(column) for column in self.part.columns.values()}
+        row = F.to_json(F.struct(*(value.alias(name) for name, value in columns.items())))
+        return row if self.part.format == PARQUET else F.coalesce(F.col(UNREAD), row)
+
+
+def raw_rows(spark: SparkSession, inputs: Inputs, foreign: Foreign) -> list[RawRows]:
+    """Return what to read, having refused files that lack columns or cannot be opened."""
+    try:
+        seen = replace(inputs, files=tuple(_with_head(spark, file) for file in inputs.files))
+        parts = [RawRows(_frame(spark, part), part) for part in plan_parts(seen, foreign)]
+        _check_unseen([rows for rows in parts if rows.part.format == JSON], foreign)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        # py4j's errors have no root of their own that pyspark exports.
+        line = readable_error(error)
+        if line is None:
+            raise
+        raise InvalidInput(line) from error
+    return parts
+
+
+def _with_head(spark: SparkSession, file: Input) -> Input:
+    if file.head is not None:
+        return file
+    if file.format == PARQUET:
+        schema = spark.read.option("recursiveFileLookup", True).parquet(file.path).schema
+        return replace(file, head=Head(tuple(_spark_columns(schema, ()))))
+    first = spark.read.option("recursiveFileLookup", True).text(file.path).limit(LINES_LOOKED_AT).collect()
+    return replace(file, head=text_head("\n".join(row[0] for row in first), file.format, file.name))
+
+
+def _spark_columns(schema: Any, above: tuple[str, ...]) -> list[Column]:
+    columns = []
+    for field in schema.fields:
+        place = (*above, field.name)
+        type_name = field.dataType.simpleString()
+        columns.append(Column(".".join(place), place, type_name.partition("<")[0], type_name))
+        if field.dataType.typeName() == "struct":
+            columns += _spark_columns(field.dataType, place)
+    return columns
+
+
+def _frame(spark: SparkSession, part: Part) -> DataFrame:
+    reader = spark.read if part.local else spark.read.option("recursiveFileLookup", True)
+    paths = list(part.paths)
+    if part.format == PARQUET:
+        return reader.schema(_ddl(_tree(part.columns)) or StructType()).parquet(*paths)
+    reader = reader.options(**_LINE_OPTIONS)
+    if part.format == CSV:
+        columns = ", ".join(f"c{place} string" for place in range(part.width))
+        reader = reader.options(**_CSV_OPTIONS, sep=part.separator)
+        return reader.schema(f"{columns}, {UNREAD} string").csv(paths)
+    frame = reader.schema(_ddl(_tree(part.columns) | {UNREAD: "string"})).json(paths)
+    if part.cut:
+        key = F.sha2(F.concat(_file(), F.lit("\n"), F.col(UNREAD)), 256)
+        frame = frame.where(F.col(UNREAD).isNull() | ~key.isin(list(part.cut)))
+    return frame
+
+
+def _tree(columns: Mapping[str, Column]) -> dict[str, Any]:
+    """Return the types to read, nested as the columns are."""
+    tree: dict[str, Any] = {}
+    for column in columns.values():
+        if column.type == "void":
+            continue
+        inner = tree
+        for name in column.place[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[column.place[-1]] = column.stored
+    return tree
+
+
+def _ddl(tree: Mapping[str, Any], between: str = " ") -> str:
+    fields = []
+    for name, kind in tree.items():
+        words = f"struct<{_ddl(kind, ': ')}>" if isinstance(kind, dict) else kind
+        fields.append(f"{_quote(name)}{between}{words}")
+    return ", ".join(fields)
+
+
+def _quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _quoted(*place: str) -> Values:
+    return F.col(".".join(map(_quote, place)))
+
+
+def _value(column: Column) -> Values:
+    return F.lit(None).cast("string") if column.type == "void" else _quoted(*column.place)
+
+
+def _file() -> Values:
+    """Return the path of each row's file, as ``os.path.abspath`` gives it where it is local."""
+    path = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
+    return F.regexp_replace(path, "^file:/+", "/")
+
+
+def _check_unseen(parts: list[RawRows], foreign: Foreign) -> None:
+    """Refuse JSON Lines of which no line at all has a column; their first lines are known to lack it."""
+    if not parts:
+        return
+    part = parts[0].part
+    missing = [name for name in part.unseen if not any(_has(rows, name) for rows in parts)]
+    if missing:
+        raise InvalidInput(missing_line(missing, foreign, part.seen, part.name))
+
+
+def _has(rows: RawRows, name: str) -> bool:
+    return not rows.frame.where(rows.value(name).isNotNull()).isEmpty()

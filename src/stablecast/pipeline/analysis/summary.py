@@ -1,0 +1,118 @@
+"""The facts of an analysis in one object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from stablecast.pipeline.analysis import distribution
+from stablecast.pipeline.analysis.number_line import FirstSeq
+from stablecast.pipeline.analysis.violations import KINDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from stablecast.pipeline.analysis.scan import Scan
+    from stablecast.pipeline.analysis.versions import State
+    from stablecast.pipeline.analysis.workspace import WorkFolder, Workspace
+
+
+def summary_of(scan: Scan, work: Workspace, *, inputs: Sequence[str], first_seq: FirstSeq) -> dict[str, Any]:
+    """Return what ``summary.json`` says of a whole trace, but for how long it took."""
+    messages = work.read("messages")
+    return {
+        **_origin(messages, inputs, first_seq),
+        **_events(scan.table, scan.bad_rows),
+        **_messages(messages, 0),
+        **times(distribution.counts_of(messages)),
+        "violations": _violations(kinds_of(work.read("violations"))),
+    }
+
+
+def streamed_summary(
+    work: WorkFolder, state: State, *, arrived: int, inputs: Sequence[str]
+) -> dict[str, Any]:
+    """Return the same of a stream after one more part, before its final rows are moved."""
+    messages = work.read("open-messages")
+    counts = work.reread("carry-counts").union(distribution.counts_of(messages))
+    found = kinds_of(work.read("open-violations"))
+    told = {kind: state.violations.get(kind, 0) + found.get(kind, 0) for kind in KINDS}
+    return {
+        **_origin(messages, inputs, state.settings["first_seq"]),
+        **_events(work.reread("carry-scan"), state.bad_rows),
+        **_messages(messages, state.messages),
+        **times(distribution.summed(counts)),
+        "violations": told,
+        "parts": state.part + 1,
+        "arrived": arrived,
+        "open": messages.count(),
+        "carried_rows": work.reread("carry-pairs").count(),
+        "rebuilt": state.rebuilt,
+        "delay_us": state.delay_us,
+    }
+
+
+def _origin(messages: DataFrame, inputs: Sequence[str], first_seq: FirstSeq) -> dict[str, Any]:
+    import pyspark
+
+    from stablecast import __version__
+
+    master = messages.sparkSession.sparkContext.master
+    told = {"version": __version__, "inputs": list(inputs), "first_seq": first_seq}
+    return told | {"spark": pyspark.__version__, "master": master}
+
+
+def _events(table: DataFrame, bad_rows: Mapping[str, int]) -> dict[str, Any]:
+    kinds = {row["kind"]: row["n"] for row in table.groupBy("kind").agg(F.sum("events").alias("n")).collect()}
+    span = table.agg(F.min("first_us").alias("first"), F.max("last_us").alias("last")).collect()[0]
+    groups, members, sources = _counts(table)
+    return {
+        "events": sum(kinds.values()),
+        "kinds": dict(sorted(kinds.items())),
+        "bad_rows": sum(bad_rows.values()),
+        "bad_rows_by_reason": dict(bad_rows),
+        "groups": groups,
+        "members": members,
+        "sources": sources,
+        "first_us": span["first"],
+        "last_us": span["last"],
+    }
+
+
+def _messages(messages: DataFrame, earlier: int) -> dict[str, Any]:
+    """Return how many there are; those that left before are stable."""
+    row = messages.agg(F.count("*").alias("sent"), F.count("stable_us").alias("stable")).collect()[0]
+    sent, stable = row["sent"] + earlier, row["stable"] + earlier
+    return {"messages": sent, "stable": stable, "unstable": sent - stable}
+
+
+def kinds_of(violations: DataFrame) -> dict[str, int]:
+    """Return how many violations of each kind there are."""
+    return {row["kind"]: row["count"] for row in violations.groupBy("kind").count().collect()}
+
+
+def _violations(found: Mapping[str, int]) -> dict[str, int]:
+    return {kind: found.get(kind, 0) for kind in KINDS}
+
+
+def _counts(table: DataFrame) -> tuple[int, int, int]:
+    """Return how many groups, members and sources there are."""
+    members = table.select("group", "member").distinct().count()
+    sources = table.where("kind = 'send'").select("group", "source").distinct().count()
+    return table.select("group").distinct().count(), members, sources
+
+
+def times(counts: DataFrame) -> dict[str, Any]:
+    """Return how long messages took to be stable and to be known to be, from a few hundred counts."""
+    rows = counts.collect()
+    told: dict[str, Any] = {}
+    histograms = {}
+    for what in ("time_to_stable", "time_to_detect"):
+        own = [row for row in rows if row["what"] == what]
+        bins = {row["bin"]: row["count"] for row in own}
+        total, most = sum(int(row["total"]) for row in own), max((row["most"] for row in own), default=0)
+        told[f"{what}_us"] = distribution.described(bins, total, most)
+        histograms[what] = distribution.histogram(bins)
+    return told | {"histograms": histograms}

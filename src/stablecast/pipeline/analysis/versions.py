@@ -1,0 +1,178 @@
+"""The output of a stream: one version after another, each whole, and a state to go on from.
+
+Under ``.watch`` are ``versions/N`` with the tables after part N of the stream, ``state/N`` with what is
+carried on, and ``final/TABLE`` with files of rows that will not change, which versions link to. The
+output's own names are links through ``.watch/current``, so that one rename shows all tables of a version
+at once. A part counts from the moment that ``state/N/state.json`` is there; what a killed run left of a
+part is removed when the part is done again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from stablecast.pipeline.analysis.carry import SCHEMAS
+from stablecast.pipeline.analysis.tables import FURTHER_TABLES, TABLES
+from stablecast.pipeline.analysis.workspace import WorkFolder, tidy
+
+HIDDEN, STATE = ".watch", "state.json"
+GROWING = ("messages", "frontiers", "violations")
+"""Tables of which a part is final."""
+SUMMARY = "summary.json"
+MOST_FILES = 40
+"""Final files of a table; if there are more, small ones are merged."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What there is after a part of the stream."""
+
+    part: int
+    inputs: tuple[str, ...] = ()
+    """Everything that was read so far, in order."""
+    files: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The final files of each growing table."""
+    delay_us: int = 0
+    linger_us: int = 0
+    events: int = 0
+    bad_rows: Mapping[str, int] = field(default_factory=dict)
+    violations: Mapping[str, int] = field(default_factory=dict)
+    """Final ones."""
+    messages: int = 0
+    """That have left."""
+    rebuilt: int = 0
+    """How often everything was computed anew."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the stream was begun with, and has to go on with."""
+
+
+class Versions:
+    """The versions and states of one output folder."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.hidden = out / HIDDEN
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where Spark notes what it has read."""
+        return self.hidden / "checkpoint"
+
+    def latest(self, below: int | None = None) -> State | None:
+        """Return the newest state, or the newest before a part."""
+        parts = sorted(int(file.parent.name) for file in (self.hidden / "state").glob(f"*/{STATE}"))
+        fitting = [part for part in parts if below is None or part < below]
+        if not fitting:
+            return None
+        told = json.loads((self._state(fitting[-1]) / STATE).read_text(encoding="utf-8"))
+        return State(**{**told, "inputs": tuple(told["inputs"])})
+
+    def carry_of(self, state: State | None) -> Path | None:
+        """Return the folder of what a state carries on."""
+        return None if state is None else self._state(state.part)
+
+    def begin(self, part: int) -> Path:
+        """Remove what is left of an earlier try, and return a new work folder."""
+        for leftover in (self._state(part), self._version(part), self.hidden / "work"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        for table in GROWING:
+            for file in (self.hidden / "final" / table).glob(f"{part:09d}-*"):
+                file.unlink()
+        work = self.hidden / "work"
+        work.mkdir(parents=True)
+        return work
+
+    def take_final(self, part: int, work: WorkFolder, table: str) -> list[str]:
+        """Move the final rows of a table from a work folder, and return the names of their files."""
+        place = self.hidden / "final" / table
+        place.mkdir(parents=True, exist_ok=True)
+        names = []
+        for k, file in enumerate(sorted((work.folder / f"final-{table}").glob("*.parquet"))):
+            if pq.read_metadata(file).num_rows:
+                names.append(f"{part:09d}-{k:03d}.parquet")
+                file.rename(place / names[-1])
+        return names
+
+    def merge(self, part: int, table: str, names: Sequence[str]) -> list[str]:
+        """Return final files with many small ones made one."""
+        if len(names) <= MOST_FILES:
+            return list(names)
+        place = self.hidden / "final" / table
+        by_size = sorted(names, key=lambda name: (place / name).stat().st_size)
+        small = set(by_size[: MOST_FILES * 3 // 4])
+        merged = f"{part:09d}-merged.parquet"
+        schema = pq.read_schema(place / by_size[0])
+        with pq.ParquetWriter(place / merged, schema, compression="zstd") as writer:
+            for name in names:
+                if name in small:
+                    for batch in pq.ParquetFile(place / name).iter_batches():
+                        writer.write_batch(batch)
+        return [merged, *(name for name in names if name not in small)]
+
+    def publish(self, state: State, work: WorkFolder, summary: Mapping[str, Any]) -> None:
+        """Show a new version, and keep what is carried on from it."""
+        version = self._version(state.part)
+        version.mkdir(parents=True)
+        for table in (*TABLES, *FURTHER_TABLES):
+            if table not in GROWING:
+                (work.folder / table).rename(version / table)
+                continue
+            (work.folder / f"open-{table}").rename(version / table)
+            for name in state.files[table]:
+                os.link(self.hidden / "final" / table / name, version / table / name)
+        (version / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        carry = self._state(state.part)
+        carry.mkdir(parents=True)
+        for table in SCHEMAS:
+            work.kept(f"carry-{table}").rename(carry / table)
+            tidy(carry / table)
+        beside = carry / f".{STATE}"
+        beside.write_text(json.dumps(asdict(state)), encoding="utf-8")
+        beside.rename(carry / STATE)  # from here on the part counts
+        self.show(state)
+        shutil.rmtree(work.folder, ignore_errors=True)
+
+    def show(self, state: State) -> None:
+        """Let the output's names lead to a version, and remove what no longer matters."""
+        _link(self.hidden / "current", f"versions/{state.part:09d}")
+        for name in (*TABLES, *FURTHER_TABLES, SUMMARY):
+            _link(self.out / name, f"{HIDDEN}/current/{name}")
+        for folder in (self.hidden / "state", self.hidden / "versions"):
+            for old in folder.iterdir():
+                if int(old.name) < state.part - 1:
+                    shutil.rmtree(old, ignore_errors=True)
+        for table, names in state.files.items():
+            for file in (self.hidden / "final" / table).iterdir():
+                # A part that is done again may still need files of the one before.
+                if file.name not in names and _part_of(file.name) < state.part - 1:
+                    file.unlink()
+
+    def _state(self, part: int) -> Path:
+        return self.hidden / "state" / f"{part:09d}"
+
+    def _version(self, part: int) -> Path:
+        return self.hidden / "versions" / f"{part:09d}"
+
+
+def _part_of(name: str) -> int:
+    found = re.match(r"\d+", name)
+    return int(found[0]) if found else 0
+
+
+def _link(link: Path, target: str) -> None:
+    """Let a link lead somewhere, in one step."""
+    if link.is_symlink() and os.readlink(link) == target:  # noqa: PTH115
+        return
+    beside = link.with_name(f".{link.name}.new")
+    beside.unlink(missing_ok=True)
+    beside.symlink_to(target)
+    beside.replace(link)

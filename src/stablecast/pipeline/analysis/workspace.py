@@ -1,0 +1,174 @@
+"""Folders for what an analysis makes on its way, and its output, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING
+
+from stablecast.errors import InvalidInput
+from stablecast.pipeline.store import CannotKeep
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WORK = ".work"
+THREADS = 3
+EVENTS_PER_TASK = 400_000
+COMPRESSION = "zstd"
+
+
+class WorkFolder:
+    """Tables of an output beside what was computed on the way to them.
+
+    On a cluster every machine has to see the folder under the same path.
+    """
+
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        self.folder = folder
+        self._spark = spark
+        self._held: list[DataFrame] = []
+
+    def hold(self, frame: DataFrame) -> DataFrame:
+        """Compute something small once, when it is first asked for, until :meth:`let_go`."""
+        self._held.append(frame.persist())
+        return self._held[-1]
+
+    def let_go(self) -> None:
+        """Forget what was held."""
+        while self._held:
+            self._held.pop().unpersist()
+
+    def keep(self, name: str, frame: DataFrame) -> DataFrame:
+        """Compute something once: write it to the work folder, and return it as read from there."""
+        path = str(self.folder / WORK / name)
+        frame.write.option("compression", "lz4").parquet(path)
+        # An empty table has to keep its columns, so these are not taken from the files.
+        return self._spark.read.schema(frame.schema).parquet(path)
+
+    def reread(self, name: str) -> DataFrame:
+        """Return something that was kept before."""
+        return self._spark.read.parquet(str(self.kept(name)))
+
+    def kept(self, name: str) -> Path:
+        """Return where something was kept."""
+        return self.folder / WORK / name
+
+    def write(self, name: str, frame: DataFrame) -> Path:
+        """Write a table of the output."""
+        path = self.folder / name
+        frame.write.option("compression", COMPRESSION).parquet(str(path))
+        tidy(path)
+        return path
+
+    def read(self, name: str) -> DataFrame:
+        """Read a table of the output."""
+        return self._spark.read.parquet(str(self.folder / name))
+
+
+class Workspace(WorkFolder):
+    """A context manager: everything is written beside the output folder, and takes its place at the end."""
+
+    def __init__(self, out: Path, spark: SparkSession, *, replace: bool = False) -> None:
+        self.out = out.absolute()
+        self._replace = replace
+        self._lock: IO[str] | None = None
+        super().__init__(self.out, spark)
+
+    def __enter__(self) -> Workspace:
+        check_free(self.out, replace=self._replace)
+        self._lock = locked(self.out.with_name(f".{self.out.name}.lock"), self.out)
+        self.folder = Path(tempfile.mkdtemp(dir=self.out.parent, prefix=f".{self.out.name}."))
+        self.folder.chmod(0o755)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.let_go()
+        try:
+            if kind is None:
+                self._give_name()
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if self._lock is not None:
+                Path(self._lock.name).unlink(missing_ok=True)
+                self._lock.close()
+
+    def _give_name(self) -> None:
+        shutil.rmtree(self.folder / WORK, ignore_errors=True)
+        aside = self.folder.with_name(f"{self.folder.name}.old")
+        try:
+            if self.out.exists():
+                self.out.rename(aside)
+            self.folder.rename(self.out)
+        except OSError as error:
+            raise CannotKeep(f"cannot write '{self.out}': {error.strerror or error}") from error
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def locked(file: Path, out: Path) -> IO[str]:
+    """Hold a file for this process alone, for as long as it is open."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lock = file.open("w")
+    except OSError as error:
+        raise InvalidInput(f"cannot write to '{out}': {error.strerror or error}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise InvalidInput(
+            f"the output folder '{out}' is in use by another run (wait for it, or take another folder)"
+        ) from None
+    return lock
+
+
+def check_free(out: Path, *, replace: bool) -> None:
+    """Refuse an output that holds something else, or an earlier analysis that is not to be replaced."""
+    if out.exists() and not out.is_dir():
+        raise InvalidInput(f"the output '{out}' is a file (accepted: a new or empty folder)")
+    if not out.exists() or not any(out.iterdir()):
+        return
+    if not (out / "summary.json").exists() or not (out / "messages").is_dir() or (out / ".watch").exists():
+        raise InvalidInput(
+            f"the output folder '{out}' holds something else (accepted: a new or empty folder)"
+        )
+    if not replace:
+        raise InvalidInput(
+            f"the output folder '{out}' holds an analysis"
+            " (accepted: a new or empty folder, or --force to replace it)"
+        )
+
+
+def tidy(folder: Path) -> None:
+    """Remove what Hadoop leaves beside the data."""
+    for file in folder.iterdir():
+        if file.name.startswith(("_", ".")):
+            file.unlink()
+
+
+def at_once(*calls: Callable[[], object]) -> None:
+    """Make calls that do not wait for each other, in threads; the first failure is raised."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(call) for call in calls]:
+            done.result()
+
+
+@contextmanager
+def partitions_for(spark: SparkSession, events: int) -> Iterator[int]:
+    """Let shuffles have as many partitions as so many events need; their number is given."""
+    name = "spark.sql.shuffle.partitions"
+    partitions = max(spark.sparkContext.defaultParallelism, events // EVENTS_PER_TASK + 1)
+    before = spark.conf.get(name) or "200"
+    spark.conf.set(name, partitions)
+    try:
+        yield partitions
+    finally:
+        spark.conf.set(name, before)

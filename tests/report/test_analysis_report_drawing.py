@@ -1,0 +1,87 @@
+"""What only an analysis draws: filled steps, bars across with names, words beside points."""
+
+from dataclasses import replace
+
+import pytest
+
+from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
+from stablecast.report.interactive import plot
+from stablecast.report.palette import Look, dash_of, needs_legend
+from stablecast.report.static import draw
+from stablecast.report.view import FigureView, table_view
+
+NAMES = Axis("member", names=("_bob", "<alice>", "$c_{"))
+
+
+def across() -> Figure:
+    bars = Series(name="held back", x=(1.0, 2.0, 3.0), y=(0.0, 1.0, 2.0), style="across")
+    panels = tuple(Panel(title=title, x=Axis("held [B·s]"), y=NAMES, series=(bars,)) for title in "ab")
+    return Figure(key="across", title="t", caption="c", panels=panels)
+
+
+def area() -> Figure:
+    filled = Series(name="_stable", x=(1.0, 10.0, 100.0), y=(1.0, 5.0, 0.0), style="area")
+    points = Series(name="$p_", x=(2.0, 20.0), y=(1.0, 2.0), style="points", beside=("p50 <2>", "p99"))
+    panel = Panel(title="t", x=Axis("time [ms]", log=True), y=Axis("messages [%]"), series=(filled, points))
+    return Figure(key="area", title="t", caption="c", panels=(panel,))
+
+
+def test_bars_across_have_names_for_ticks_which_are_text():
+    drawn = plot(across())
+    assert [trace["orientation"] for trace in drawn["data"]] == ["h", "h"]
+    assert drawn["layout"]["yaxis"]["ticktext"] == ["_bob", "&lt;alice&gt;", "$c_{"]
+    assert drawn["data"][0]["hovertext"][1].split("<br>")[-1] == "member: &lt;alice&gt;"
+
+
+def test_an_axis_of_names_cannot_be_log():
+    assert FigureView("a", across(), "f", {}).scales == ["x"]
+    assert FigureView("a", area(), "f", {}).scales == ["x", "y"]
+
+
+def test_bars_with_names_need_no_legend():
+    assert not needs_legend(across())
+    assert plot(across())["layout"]["showlegend"] is False
+    assert needs_legend(area())
+    assert "legend" in plot(area())["layout"]
+
+
+def test_an_area_is_filled_and_points_have_words_beside_them():
+    filled, points = plot(area())["data"]
+    assert filled["fill"] == "tozeroy"
+    assert filled["fillcolor"].startswith("rgba(")
+    assert points["text"] == ["p50 &lt;2&gt;", "p99"]
+    assert points["mode"] == "markers+text"
+
+
+@pytest.mark.parametrize("figure", [across(), area()], ids=lambda figure: figure.key)
+def test_both_can_be_printed_whatever_the_names(figure, tmp_path, recwarn):
+    svg, png = draw(figure, tmp_path)
+    assert png.stat().st_size > 10_000
+    other = replace(figure, panels=(replace(figure.panels[0], title="日本"), *figure.panels[1:]))
+    assert draw(other, tmp_path / "b")[0].read_bytes() != svg.read_bytes()
+    assert [str(one.message) for one in recwarn if "Glyph" in str(one.message)] == []
+
+
+def test_many_steps_are_not_dashed():
+    look = Look("#0072B2", "circle", "dot")
+    few = Series(name="a", x=(1.0,) * 40, y=(1.0,) * 40, style="steps")
+    many = Series(name="a", x=(1.0,) * 41, y=(1.0,) * 41, style="steps")
+    assert [dash_of(one, look) for one in (few, many, replace(many, style="line"))] == ["dot", "solid", "dot"]
+
+
+def test_words_beside_points_are_as_many_as_points():
+    with pytest.raises(ValueError, match="1 values for 2 points"):
+        Series(name="a", x=(1.0, 2.0), y=(1.0, 2.0), beside=("one",))
+
+
+def test_cells_may_say_more_than_their_value():
+    from stablecast.pipeline.experiments.table import Table
+    from stablecast.report.view import Cell
+
+    rows = (
+        (Cell("b…", title="bob"), Cell("3 ms", number=True), 1),
+        (Cell("c"), Cell("–", number=True), None),
+    )
+    shown = table_view("t", Table(key="t", title="t", columns=("a", "b", "c"), rows=rows))
+    assert shown.numeric == [False, True, True]
+    assert [cell.text for cell in shown.rows[1]] == ["c", "–", "–"]
