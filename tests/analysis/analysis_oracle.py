@@ -55,7 +55,7 @@ CREATE OR REPLACE TEMP TABLE sizes AS
     WITH changes AS (
         SELECT g, start_us AS time_us, 1 AS change FROM incarnations WHERE belongs
         UNION ALL
-        SELECT g, end_us, -1 FROM incarnations WHERE end_us IS NOT NULL
+        SELECT g, end_us, -1 FROM incarnations WHERE belongs AND end_us IS NOT NULL
     )
     SELECT g, time_us, sum(sum(change)) OVER (PARTITION BY g ORDER BY time_us) AS size
     FROM changes GROUP BY g, time_us;

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from stablecast.cli.analyze import analyze_command
 from stablecast.cli.demo import demo_command
 from stablecast.cli.key import key_command
 from stablecast.cli.node import node_command
@@ -17,6 +18,7 @@ from stablecast.cli.report import report_command
 from stablecast.cli.reproduce import reproduce_command
 from stablecast.cli.simulate import simulate_command
 from stablecast.cli.sweep import sweep_command
+from stablecast.cli.watch import watch_command
 from stablecast.errors import InvalidInput, StablecastError
 
 app = typer.Typer(
@@ -30,6 +32,8 @@ app = typer.Typer(
 app.command("simulate")(simulate_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
+app.command("analyze")(analyze_command)
+app.command("watch")(watch_command)
 app.command("report")(report_command)
 app.command("demo")(demo_command)
 app.command("node")(node_command)

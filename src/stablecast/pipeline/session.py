@@ -38,6 +38,11 @@ LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
+# Much computing in Spark itself is worth a slower start.
+THOROUGH_JAVA = "-XX:+UseParallelGC"
+DATA_MEMORY = "4g"
+
+
 class SparkFailure(StablecastError):
     """Spark did not start, or stopped before the work was done."""
 
@@ -76,6 +81,21 @@ def _unreachable(address: str) -> str | None:
     return None
 
 
+def _java_options(further: str) -> str:
+    return f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()} {further}"
+
+
+def data_conf(conf: Mapping[str, str]) -> dict[str, str]:
+    """Return settings for much data instead of many short tasks of Python; those given win."""
+    ours = {
+        "spark.driver.extraJavaOptions": _java_options(THOROUGH_JAVA),
+        "spark.driver.memory": DATA_MEMORY,
+        # A run of numbers stays in one partition for all that is computed of it.
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    }
+    return ours | dict(conf)
+
+
 def parse_conf(pairs: Iterable[str]) -> dict[str, str]:
     """Turn ``key=value`` words into Spark settings."""
     conf = {}
@@ -92,7 +112,7 @@ def _defaults(master: str, protocols: Iterable[str]) -> dict[str, str]:
         "spark.app.name": "stablecast",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()} {QUICK_JAVA}",
+        "spark.driver.extraJavaOptions": _java_options(QUICK_JAVA),
         "spark.python.daemon.module": "stablecast.pipeline.daemon",
         "spark.python.worker.reuse": "true",
         "spark.python.unix.domain.socket.enabled": "true",

@@ -36,6 +36,8 @@ class Options:
     """``fail``, or ``count`` to leave them out."""
     format: str | None = None
     """``parquet``, ``json`` or ``csv``, whatever files are called."""
+    cumulative: bool = False
+    """Whether a receipt stands for everything up to its number."""
     replace: bool = False
     """Whether an earlier analysis in the output folder is replaced."""
 

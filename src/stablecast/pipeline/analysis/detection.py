@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def claims_of(packed: DataFrame) -> DataFrame:
-    """Return each incarnation's first claim of a number: src, run, seq, who, own, claimed, start, end, again."""
+    """Return each one's first claim of a number: src, run, seq, who, own, claimed, start, end, again."""
     claims = packed.select("src", "run", "seq", F.expr("inline(filter(pairs, p -> p.claimed is not null))"))
     return claims.withColumn("who", -F.col("neg")).drop("neg", "have", "released")
 
 
 def detections_of(claims: DataFrame, messages: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return src, run, seq, detected_first, detected_last, by claims of members that must receive a message."""
+    """Return src, run, seq, detected_first, detected_last, by claims of members that must have a message."""
     steps = _steps(claims, runs.where("messages > 0").select("src", "run"))
     always = F.expr("start is null and end is null")
     shared = steps.where(always).groupBy("src", "run", "low", "high")

@@ -1,6 +1,4 @@
-"""Violations, part by part of a stream: each is reported for good once, when nothing to come can take it
-back.
-"""
+"""Violations, part by part of a stream: each is reported for good once nothing to come can take it back."""
 
 from __future__ import annotations
 

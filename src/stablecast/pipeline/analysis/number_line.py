@@ -1,5 +1,4 @@
-"""The messages of each source in the order of their numbers: how far everything is stable, and what is out of
-line.
+"""The messages of each source in the order of their numbers: how far all is stable, what is out of line.
 
 A source may have most of a trace, so nothing here sorts a whole source: runs of numbers are added up one
 by one, a small table of runs tells each what was before it, and only within a run are messages sorted.

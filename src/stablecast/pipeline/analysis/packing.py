@@ -80,8 +80,8 @@ def _times(kind: str, condition: str = "true") -> Column:
 def packed_messages(pairs: DataFrame, membership: Membership) -> DataFrame:
     """Return one row for each message that anything is told of.
 
-    Its columns: src, run, seq, sent, sends, bytes, released_first, released_last, told (the earliest receipt or
-    release and who made it), and pairs, the latest receipt first, of equals the smallest name.
+    Its columns: src, run, seq, sent, sends, bytes, released_first, released_last, told (the earliest
+    receipt or release and who made it), and pairs, the latest receipt first, of equals the smallest name.
     """
     own, start, end = F.col("who") == F.col("src"), F.lit(None).cast("long"), F.lit(None).cast("long")
     if membership.shape.changes or membership.shape.returns:

@@ -9,7 +9,7 @@ patience.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -62,6 +62,7 @@ class Watch:
         spark: SparkSession,
         watching: Watching,
         say: Say = lambda line: None,
+        tell: Callable[[dict[str, Any]], None] = lambda summary: None,
     ) -> None:
         if not folder.is_dir():
             raise InvalidInput(
@@ -71,6 +72,7 @@ class Watch:
         self._spark = spark
         self._watching = watching
         self._say = say
+        self._tell = tell
         self._versions = Versions(self.out)
         self._failure: BaseException | None = None
         self.state: State | None = None
@@ -78,7 +80,6 @@ class Watch:
 
     def run(self, stopped: Event) -> None:
         """Watch until told to stop, or, if asked to do so, until everything has been read."""
-        self._check_output()
         lock = locked(self.out / HIDDEN / "lock", self.out)
         try:
             self.state = self._versions.latest()
@@ -96,19 +97,6 @@ class Watch:
                 query.stop()
         finally:
             lock.close()
-
-    def _check_output(self) -> None:
-        if self.out.exists() and not self.out.is_dir():
-            raise InvalidInput(f"the output '{self.out}' is a file (accepted: a new or empty folder)")
-        if self.out.exists() and any(self.out.iterdir()) and not (self.out / HIDDEN).is_dir():
-            raise InvalidInput(
-                f"the output folder '{self.out}' holds something else"
-                " (accepted: a new or empty folder, or one that watch wrote before)"
-            )
-        if self.out == self.folder or self.out.is_relative_to(self.folder):
-            raise InvalidInput(
-                f"the output '{self.out}' is inside the folder that is watched (accepted: another place)"
-            )
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -128,7 +116,8 @@ class Watch:
             if state.settings.get(name) != value:
                 raise InvalidInput(
                     f"'{self.out}' was begun with another {name.replace('_', ' ')}:"
-                    f" {state.settings.get(name)!r} instead of {value!r} (accepted: the same, or another output folder)"
+                    f" {state.settings.get(name)!r} instead of {value!r}"
+                    " (accepted: the same, or another output folder)"
                 )
 
     def _start(self) -> StreamingQuery:
@@ -172,6 +161,7 @@ class Watch:
         summary["wall_s"] = round(time.monotonic() - began, 3)
         self._versions.publish(state, WorkFolder(self._versions.hidden / "work", self._spark), summary)
         self.state, self.summary = state, summary
+        self._tell(summary)
         self._say(
             f"part {part}: {summary['arrived']:,} events, {summary['messages']:,} messages so far,"
             f" {summary['open']:,} open, {sum(summary['violations'].values()):,} violations,"
@@ -256,6 +246,23 @@ class Watch:
     def _final_files(self, part: int, before: State, work: WorkFolder, table: str) -> list[str]:
         new = self._versions.take_final(part, work, table)
         return self._versions.merge(part, table, [*before.files.get(table, ()), *new])
+
+
+def check_folders(folder: Path, out: Path) -> None:
+    """Refuse a folder that is not there, and an output that cannot be one."""
+    if not folder.is_dir():
+        raise InvalidInput(f"the folder '{folder}' does not exist (accepted: a folder that files arrive in)")
+    if out.exists() and not out.is_dir():
+        raise InvalidInput(f"the output '{out}' is a file (accepted: a new or empty folder)")
+    if out.exists() and any(out.iterdir()) and not (out / HIDDEN).is_dir():
+        raise InvalidInput(
+            f"the output folder '{out}' holds something else"
+            " (accepted: a new or empty folder, or one that watch wrote before)"
+        )
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise InvalidInput(
+            f"the output '{out}' is inside the folder that is watched (accepted: another place)"
+        )
 
 
 def _paths(batch: DataFrame) -> list[str]:

@@ -1,0 +1,110 @@
+"""``stablecast watch``: the tables of a trace kept current while it is written."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from threading import Event
+from typing import Annotated, Any
+
+import typer
+
+from stablecast.cli.output import DONE, FOUND_FAILURE
+from stablecast.cli.spark_options import Conf, Master
+from stablecast.cli.trace_options import FirstSeqOption, Kind, Map, OnBadRows, Set, TimeUnit, trace_options
+from stablecast.errors import InvalidInput
+
+
+def watch_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that files of events arrive in.")],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR2", help="Folder for the tables, and for what is carried on.")
+    ],
+    once: Annotated[
+        bool, typer.Option("--once", help="Read what is there, and leave: for a job that runs now and then.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Read files while they grow, as a running group's traces do.")
+    ] = False,
+    every_s: Annotated[float, typer.Option(help="Seconds between looks at the folder.")] = 5.0,
+    max_files: Annotated[
+        int | None, typer.Option(help="Most files to take at a time.", min=1, show_default=False)
+    ] = None,
+    delay_s: Annotated[
+        float,
+        typer.Option(help="How much older than its group's newest event an event may be when it arrives."),
+    ] = 60.0,
+    linger_s: Annotated[
+        float, typer.Option(help="How long claims and releases of a message that is stable are waited for.")
+    ] = 600.0,
+    first_seq: FirstSeqOption = "1",
+    on_bad_rows: OnBadRows = "count",
+    mapped: Map = None,
+    constants: Set = None,
+    kinds: Kind = None,
+    time_unit: TimeUnit = "us",
+    master: Master = None,
+    conf: Conf = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print each part's summary as a line of JSON.")
+    ] = False,
+) -> int:
+    """Keep the tables of a trace current as its files arrive; killed at any moment, it goes on where it was.
+
+    Example: stablecast watch incoming --out current
+    """
+    from stablecast.pipeline.analysis.fold import Patience
+    from stablecast.pipeline.analysis.watch import Watch, Watching, check_folders
+    from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session
+
+    options = trace_options(
+        mapped=mapped,
+        constants=constants,
+        kinds=kinds,
+        time_unit=time_unit,
+        first_seq=first_seq,
+        on_bad_rows=on_bad_rows,
+    )
+    for name, value in (("--every-s", every_s), ("--delay-s", delay_s), ("--linger-s", linger_s)):
+        if not 0 <= value < float("inf"):
+            raise InvalidInput(f"{name} {value} is not accepted (accepted: seconds from 0)")
+    settings = data_conf(parse_conf(conf or []))
+    if master is not None:
+        check_master(master)
+    check_folders(folder, out)
+    watching = Watching(
+        options=options,
+        patience=Patience(round(delay_s * 1e6), round(linger_s * 1e6)),
+        once=once,
+        every_s=every_s,
+        follow=follow,
+        files_per_part=max_files,
+    )
+    stopped = _stop_on_signals()
+
+    def say(line: str) -> None:
+        print(f"# {line}", file=sys.stderr, flush=True)
+
+    def tell(summary: dict[str, Any]) -> None:
+        if as_json:
+            print(json.dumps(summary), flush=True)
+
+    with spark_session(master=master, conf=settings) as spark:
+        watch = Watch(folder, out, spark, watching, say, tell)
+        watch.run(stopped)
+    summary = watch.summary
+    if summary is not None and not as_json:
+        print(
+            f"{summary['events']:,} events, {summary['messages']:,} messages, {summary['open']:,} open,"
+            f" {sum(summary['violations'].values()):,} violations; {out}"
+        )
+    return FOUND_FAILURE if summary and any(summary["violations"].values()) else DONE
+
+
+def _stop_on_signals() -> Event:
+    stopped = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    return stopped
