@@ -59,6 +59,7 @@ class Spec:
     points: tuple[Point, ...]
     time_limit_s: float | None
     traces: bool
+    analyze: bool
 
 
 class _Reader:
@@ -79,7 +80,7 @@ class _Reader:
             content = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
             raise InvalidInput(f"{self.file}: not TOML: {_toml_error(error)}") from None
-        known = ("name", "time_limit_s", "traces", "grid")
+        known = ("name", "time_limit_s", "traces", "analyze", "grid")
         for key in content:
             if key not in known:
                 raise self.refuse("", 0, key, f"unknown key (accepted: {', '.join(known)})")
@@ -89,6 +90,7 @@ class _Reader:
             points=tuple(points.values()),
             time_limit_s=self._time_limit(content),
             traces=self._plain(content, "traces", bool, False),
+            analyze=self._plain(content, "analyze", bool, False),
         )
 
     def _plain(self, content: dict[str, Any], key: str, kind: type, default: Any) -> Any:

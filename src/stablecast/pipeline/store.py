@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from stablecast.errors import InvalidInput, StablecastError
 from stablecast.pipeline.point import Point
-from stablecast.pipeline.schema import SCHEMA, SCHEMA_VERSION, VERSION_KEY, Row, table_of
+from stablecast.pipeline.schema import DONE, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Row, table_of
 
 RUNS, EARLIER, JOURNAL, LOCK = "runs.parquet", "earlier.parquet", "journal", ".lock"
 FLUSH_S, FLUSH_S_MAX = 1.0, 10.0
@@ -89,6 +89,11 @@ class Store:
     def rows_of(self, points: Iterable[Point]) -> list[Row]:
         """Return the rows that are there for some points, in the points' order."""
         return [self._rows[point.key] for point in points if point.key in self._rows]
+
+    def is_done(self, point: Point) -> bool:
+        """Tell whether a point's row is there and has a result."""
+        row = self._rows.get(point.key)
+        return row is not None and row["status"] == DONE
 
     def forget(self, points: Iterable[Point]) -> None:
         """Compute some points again: their rows stay on disk until there are new ones."""

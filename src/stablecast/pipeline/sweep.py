@@ -6,20 +6,31 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stablecast.pipeline.execute import Executor, Stop, execute
 from stablecast.pipeline.point import SIMULATE, Point
 from stablecast.pipeline.runs import Runs
 from stablecast.pipeline.schema import DONE, Row
-from stablecast.pipeline.session import is_local, spark_session
+from stablecast.pipeline.session import data_conf, is_local, spark_session
 from stablecast.pipeline.store import Store
+from stablecast.pipeline.swept_traces import (
+    AnalysedTraces,
+    analyze_traces,
+    check_analysis,
+    forget,
+    lacking,
+    trace_folder,
+)
 from stablecast.pipeline.tasks import Terms
 from stablecast.simulate.warm import warm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NO_EXECUTOR_S = 15.0
 
@@ -88,6 +99,8 @@ class Swept:
     computed: int
     interrupted: bool
     wall_s: float
+    analysed: AnalysedTraces | None = None
+    """The analysis of the points' traces, if one was asked for, nothing interrupted it and there are traces."""
 
     @property
     def missing(self) -> int:
@@ -103,27 +116,37 @@ def sweep(
     again: Again | None = None,
     time_limit_s: float | None = None,
     traces: bool = False,
+    analyze: bool = False,
     watcher: Watcher | None = None,
 ) -> Swept:
     """Run points on Spark into ``out/runs.parquet``; those that are there are not run again.
 
     A point that raises or takes longer than ``time_limit_s`` is a row with its error.  An interruption
-    (Ctrl-C) keeps what is finished.
+    (Ctrl-C) keeps what is finished.  With ``traces``, the events of each point are in ``out/traces``; with
+    ``analyze`` these are analysed by the same Spark application into ``out/analysis``.
     """
     began = time.monotonic()
     watching = watcher or Silent()
     points = list({point.key: point for point in points}.values())
-    with Store(out) as store:
-        missing = _missing(store, points, again or Again(), watching)
+    wanted = again or Again()
+    if analyze:
+        check_analysis(out, points)
+    with Store(out) as store, _Spark(where or Where(), data=analyze) as spark:
+        missing = _missing(store, points, wanted, watching, traces=traces or analyze)
         kept, computed, interrupted = len(points) - len(missing), 0, False
         watching.begin(len(points), kept)
         try:
             if missing:
-                terms = _terms(out, time_limit_s, traces)
-                computed, interrupted = _compute(missing, store, where or Where(), terms, watching)
+                forget(out, missing)
+                terms = _terms(out, time_limit_s, traces or analyze)
+                computed, interrupted = _compute(missing, store, spark, terms, watching)
         finally:
             watching.end()
             file = store.merge(points)
+        analysed = None
+        if analyze and not interrupted:
+            done = [point for point in points if store.is_done(point)]
+            analysed = analyze_traces(out, done, spark.session, again=wanted.force, say=watching.say)
         return Swept(
             runs=Runs(store.rows_of(points)),
             file=file,
@@ -132,23 +155,51 @@ def sweep(
             computed=computed,
             interrupted=interrupted,
             wall_s=time.monotonic() - began,
+            analysed=analysed,
         )
 
 
+class _Spark:
+    """A context manager: a session is opened when one is first needed, and serves until the end."""
+
+    def __init__(self, where: Where, *, data: bool) -> None:
+        self.where = where
+        self._conf = data_conf(where.conf or {}) if data else where.conf
+        self._open = ExitStack()
+        self._session: SparkSession | None = None
+
+    def __enter__(self) -> _Spark:
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._open.close()
+
+    def session(self, protocols: Sequence[str] = ()) -> SparkSession:
+        """Return the session; the first one to ask says which protocols its workers need."""
+        if self._session is None:
+            opening = spark_session(master=self.where.master, conf=self._conf, protocols=protocols)
+            self._session = self._open.enter_context(opening)
+        return self._session
+
+
 def _terms(out: Path, time_limit_s: float | None, traces: bool) -> Terms:
-    folder = str((out / "traces").resolve()) if traces else None
+    folder = str(trace_folder(out).resolve()) if traces else None
     return Terms(time_limit_s=time_limit_s, traces=folder, sources=_sources())
 
 
-def _missing(store: Store, points: list[Point], again: Again, watcher: Watcher) -> list[Point]:
+def _missing(
+    store: Store, points: list[Point], again: Again, watcher: Watcher, *, traces: bool
+) -> list[Point]:
     """Return the points to compute; their old rows are forgotten."""
     rows = {row["key"]: row for row in store.rows_of(points)}
-    stale = [point for point in points if point.key in rows and _is_stale(rows[point.key], again)]
+    stale = {point.key: point for point in points if point.key in rows and _is_stale(rows[point.key], again)}
+    if traces:
+        finished = [point for point in points if store.is_done(point)]
+        stale |= {point.key: point for point in lacking(store.folder, finished)}
     if stale:
         watcher.say(f"computing {len(stale)} points again that the folder has rows of")
-        store.forget(stale)
-    forgotten = {point.key for point in stale}
-    return [point for point in points if point.key not in rows or point.key in forgotten]
+        store.forget(stale.values())
+    return [point for point in points if point.key not in rows or point.key in stale]
 
 
 @cache
@@ -165,30 +216,31 @@ def _is_stale(row: Row, again: Again) -> bool:
 
 
 def _compute(
-    points: list[Point], store: Store, where: Where, terms: Terms, watcher: Watcher
+    points: list[Point], store: Store, spark: _Spark, terms: Terms, watcher: Watcher
 ) -> tuple[int, bool]:
     """Run points on Spark and keep their rows; return how many were run, and whether it was interrupted."""
     protocols = sorted({str(point.options["protocol"]) for point in points if point.task == SIMULATE})
-    if where.master is None or is_local(where.master):
+    master = spark.where.master
+    if master is None or is_local(master):
         # Before the workers would do so side by side.
         warm(protocols, say=watcher.say)
     done = failed = 0
-    watcher.say(f"starting Spark on {where.master or 'every core of this machine'}")
-    with spark_session(master=where.master, conf=where.conf, protocols=protocols) as session:
-        watcher.say(f"{len(points):,} points to run on {session.sparkContext.defaultParallelism} cores")
+    watcher.say(f"starting Spark on {master or 'every core of this machine'}")
+    session = spark.session(protocols)
+    watcher.say(f"{len(points):,} points to run on {session.sparkContext.defaultParallelism} cores")
 
-        patience = _Patience(watcher)
+    patience = _Patience(watcher)
 
-        def idle(executor: Executor) -> None:
-            watcher.update(done, failed, executor.seconds_left)
-            patience.look(executor)
+    def idle(executor: Executor) -> None:
+        watcher.update(done, failed, executor.seconds_left)
+        patience.look(executor)
 
-        with stopped_by_interrupt(watcher.say) as stop:
-            for rows in execute(session, points, terms, stop=stop, idle=idle):
-                store.add(rows)
-                done += len(rows)
-                failed += sum(row["status"] != DONE for row in rows)
-            watcher.update(done, failed, 0.0)
+    with stopped_by_interrupt(watcher.say) as stop:
+        for rows in execute(session, points, terms, stop=stop, idle=idle):
+            store.add(rows)
+            done += len(rows)
+            failed += sum(row["status"] != DONE for row in rows)
+        watcher.update(done, failed, 0.0)
     return done, stop.asked and done < len(points)
 
 

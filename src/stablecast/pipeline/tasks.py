@@ -18,6 +18,7 @@ from stablecast import __version__
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.point import SIMULATE, Point
 from stablecast.pipeline.schema import COLUMNS, DONE, FAILED, OPTION_COLUMNS, TIMEOUT, Row, result_columns
+from stablecast.protocols import protocol as find_protocol
 from stablecast.simulate.options import Options
 from stablecast.simulate.result import Result
 from stablecast.simulate.run import simulate
@@ -103,10 +104,23 @@ def _outcome(point: Point, terms: Terms) -> Outcome:
     if point.task != SIMULATE:
         return find_task(point.task)(**point.options)
     setup = Options(**point.options).setup()  # type: ignore[arg-type]
-    whole = setup.traffic.messages > 0 and not setup.faulty and not setup.audiences
-    if terms.traces is not None and whole:
+    if terms.traces is not None and writes_trace(point):
         return Outcome(_simulate_with_trace(setup, Path(terms.traces) / f"{point.key}.parquet", point.key))
     return Outcome(simulate(setup))
+
+
+def writes_trace(point: Point) -> bool:
+    """Tell whether a point has events to trace: data for every member, and members that stay.
+
+    Told by the options alone, since a sweep asks for many points and a set-up builds the network.
+    """
+    if point.task != SIMULATE:
+        return False
+    options = Options(**point.options)  # type: ignore[arg-type]
+    protocol = find_protocol(options.protocol)
+    messages = 0 if protocol.delivers else options.messages or protocol.messages
+    failing = options.faults.strip() or options.fail_neighbours or options.fail_random
+    return messages > 0 and not failing and not options.threshold_steps and options.receivers is None
 
 
 def _simulate_with_trace(setup: Setup, file: Path, group: str) -> Result:

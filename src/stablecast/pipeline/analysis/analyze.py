@@ -67,6 +67,7 @@ def analyze(
     say: Say = lambda line: None,
 ) -> Analysis:
     """Analyse events from files into a folder of tables; see ``docs/analyze.md``."""
+    from stablecast.pipeline.analysis.cumulative import one_by_one
     from stablecast.pipeline.analysis.reading import (
         NO_EVENTS,
         classified_events,
@@ -90,6 +91,9 @@ def analyze(
         scan = scanned(events, work, explain if asked.on_bad_rows == "fail" else None)
         if not scan.events:
             raise InvalidInput(NO_EVENTS)
+        if asked.cumulative:
+            say("finding what each receipt stands for")
+            scan = one_by_one(scan, work)
         tables_of(scan, work, asked.first_seq, say)
         say("summing up")
         summary = summary_of(scan, work, inputs=[str(path) for path in paths], first_seq=asked.first_seq)
@@ -115,7 +119,7 @@ def tables_of(scan: Scan, work: WorkFolder, first_seq: FirstSeq, say: Say) -> No
         say("finding when each message was stable")
         judged = work.keep("judged", judged_messages(packed, membership))
         nothing = number_line.nothing_before(judged)
-        runs = work.hold(number_line.runs_of(judged, packed, nothing))
+        runs = work.keep("runs", number_line.runs_of(judged, packed, nothing))
         line = work.keep("line", number_line.line_of(judged, runs, first_seq))
         trace = Trace(scan, membership, names, numbered, packed, judged, runs, line)
         say("finding who held it back, who knew when, and what should not be")
@@ -177,7 +181,8 @@ def _write_violations(
         found.append(violations.of_claims(early))
     if trace.membership.shape.departures:
         found.append(violations.of_departed(trace.numbered))
-    pairs, sends = (work.hold(keys) for keys in violations.repeated_keys(trace.packed))
+    pairs, sends = violations.repeated_keys(trace.packed)
+    pairs, sends = work.keep("again", pairs), work.keep("sent-again", sends)
     if not pairs.isEmpty() or not sends.isEmpty():
         found += violations.of_repeats(trace.numbered, pairs, sends, trace.judged, early)
     work.write("violations", tables.violations_table(violations.all_of(found), trace.names).coalesce(8))
@@ -188,20 +193,20 @@ def _write_holdings(trace: Trace, work: WorkFolder) -> None:
     from stablecast.pipeline.analysis import holdings, tables
 
     held = holdings.holdings_of(trace.judged, trace.unsent, trace.membership)
-    spans = work.hold(holdings.cell_bits(trace.membership))
+    spans = holdings.cell_bits(trace.membership)
     changes = holdings.changes_of(held, spans)
-    cells = work.hold(holdings.cells_of(changes))
+    cells = work.keep("cells", holdings.cells_of(changes))
     work.write("buffers", tables.buffers_table(holdings.buffers_of(changes, cells), trace.names))
     work.write("occupancy", tables.occupancy_table(holdings.occupancy_of(cells, spans), trace.names))
 
 
 def membership_of(scan: DataFrame, work: WorkFolder) -> Membership:
-    """Return who was a member when, held in a work folder."""
+    """Return who was a member when, kept in a work folder."""
     from stablecast.pipeline.analysis import membership
 
-    members = work.hold(membership.members_of(scan).coalesce(1))
-    incarnations = work.hold(membership.incarnations_of(members).coalesce(1))
-    groups = work.hold(membership.groups_of(scan, members, incarnations).coalesce(1))
-    epochs = work.hold(membership.epochs_of(incarnations, groups).coalesce(1))
+    members = work.keep("members", membership.members_of(scan).coalesce(1))
+    incarnations = membership.incarnations_of(members)
+    groups = work.keep("groups", membership.groups_of(scan, members, incarnations).coalesce(1))
+    epochs = work.keep("epochs", membership.epochs_of(incarnations, groups).coalesce(1))
     shape = membership.shape_of(incarnations, groups)
     return membership.Membership(members, incarnations, epochs, groups, shape)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from stablecast.pipeline.analysis.membership import Membership
+from stablecast.pipeline.analysis.workspace import empty
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,7 +64,7 @@ class Carry:
     def table(self, name: str) -> DataFrame:
         """Return one of them."""
         if self.folder is None:
-            return self.spark.createDataFrame([], SCHEMAS[name])
+            return empty(self.spark, SCHEMAS[name])
         return self.spark.read.schema(SCHEMAS[name]).parquet(str(self.folder / name))
 
 

@@ -64,19 +64,19 @@ class Part:
         self.first_seq = first_seq
         self.patience = patience
         before = carry.table("scan")
-        self.scan = work.hold(_summed(scan.table.union(before)))
+        self.scan = work.keep("scan-all", _summed(scan.table.union(before)))
         self.membership = membership_of(self.scan, work)
         self.numbers = Numbers(self.membership)
         self.names = tables.Names(self.membership)
-        self.marks = work.hold(self._marks(before))
+        self.marks = self._marks(before)
         self.numbered = work.keep("numbered", numbered_events(scan.good, self.membership))
         run = F.expr(f"seq div {RUN}").alias("run")
         pairs = self.numbers.of_pair(carry.table("pairs"))
         self.old_pairs = work.keep("old-pairs", pairs.select("src", run, "seq", "who", *PAIR_TIMES))
         line = self.numbers.of_source(carry.table("line"))
-        self.before = work.hold(line.select(*number_line.CARRY_COLUMNS))
+        self.before = line.select(*number_line.CARRY_COLUMNS)
         thin = self.numbers.of_source(carry.table("thin"))
-        self.thin = work.hold(thin.select("src", run, "seq", "sent", "stable"))
+        self.thin = thin.select("src", run, "seq", "sent", "stable")
         self.old_claimers = self.numbers.of_pair(carry.table("claimers")).select("src", "who", "covered")
 
     def _marks(self, before: DataFrame) -> DataFrame:
@@ -133,7 +133,7 @@ class Part:
     def runs(self) -> DataFrame:
         """The runs of numbers of what is open, and of what left before its turn."""
         messages = self.bare.select(*number_line.LINE).union(self.thin)
-        return self.work.hold(number_line.runs_of(messages, self.packed, self.before))
+        return self.work.keep("runs", number_line.runs_of(messages, self.packed, self.before))
 
     @cached_property
     def line(self) -> DataFrame:
@@ -146,14 +146,14 @@ class Part:
         """Who claims anything of a source, and up to which number."""
         now = self.claims.groupBy("src", "who").agg(F.max("seq").alias("covered"))
         every = now.union(self.old_claimers).groupBy("src", "who")
-        return self.work.hold(every.agg(F.max("covered").alias("covered")))
+        return self.work.keep("claimers", every.agg(F.max("covered").alias("covered")))
 
     @cached_property
     def releasers(self) -> DataFrame:
         """Who releases anything of a source."""
         old = self.numbers.of_pair(self.carry.table("releasers")).select("src", "who")
         now = self.pairs.where("released is not null").select("src", "who")
-        return self.work.hold(now.union(old).distinct())
+        return self.work.keep("releasers", now.union(old).distinct())
 
     @cached_property
     def judged(self) -> DataFrame:
@@ -168,7 +168,7 @@ class Part:
     def stops(self) -> DataFrame:
         """The first message of each source that does not leave: src, stop."""
         staying = self.judged.where("not leaves").groupBy("src")
-        return self.work.hold(staying.agg(F.min("seq").alias("stop")))
+        return self.work.keep("stops", staying.agg(F.min("seq").alias("stop")))
 
     @cached_property
     def absorbed(self) -> DataFrame:
@@ -192,7 +192,8 @@ class Part:
             F.max(F.when(prefix, F.col("latest"))).alias("stable_us"),
         )
         both = self.before.union(new.select(*self.before.columns)).groupBy("src")
-        return self.work.hold(
+        return self.work.keep(
+            "after",
             both.agg(
                 F.sum("messages").alias("messages"),
                 F.min("first_seq").alias("first_seq"),

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def write_holdings(part: Part) -> None:
     """Write buffers and occupancy, and carry on what they need."""
     work, membership = part.work, part.membership
-    spans = work.hold(holdings.cell_bits(membership))
+    spans = holdings.cell_bits(membership)
     unsent = part.packed.where("sent is null")
-    open_now = work.hold(_open_holdings(part))
+    open_now = _open_holdings(part)
     held = holdings.holdings_of(part.judged, unsent, membership)
     changes = work.keep("changes", _changes(part, held, open_now, spans))
     before = part.numbers.of_member(part.carry.table("held"))
@@ -127,7 +127,7 @@ def _summed_cells(cells: DataFrame) -> DataFrame:
 
 def _write_occupancy(part: Part, changes: DataFrame, spans: DataFrame) -> None:
     work, numbers = part.work, part.numbers
-    old = work.hold(_old_cells(part, spans))
+    old = _old_cells(part, spans)
     every = _summed_cells(old.union(_cell_sums(changes)))
     occupancy = holdings.occupancy_of(holdings.with_bases(every), spans)
     work.write("occupancy", tables.occupancy_table(occupancy, part.names))

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from stablecast.pipeline.analysis.workspace import empty
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -31,7 +33,7 @@ LINE = ("src", "run", "seq", "sent", "stable")
 
 def nothing_before(frame: DataFrame) -> DataFrame:
     """Return what a whole trace carries over: nothing."""
-    return frame.sparkSession.createDataFrame([], CARRY)
+    return empty(frame.sparkSession, CARRY)
 
 
 def runs_of(messages: DataFrame, packed: DataFrame, carry: DataFrame) -> DataFrame:

@@ -239,7 +239,6 @@ class Watch:
             settings=self._settings,
         )
         summary = streamed_summary(work, state, arrived=scan.events, inputs=[str(self.folder)])
-        work.let_go()
         files = {table: self._final_files(part, known, work, table) for table in GROWING}
         return replace(state, files=files), summary
 

@@ -33,17 +33,6 @@ class WorkFolder:
     def __init__(self, folder: Path, spark: SparkSession) -> None:
         self.folder = folder
         self._spark = spark
-        self._held: list[DataFrame] = []
-
-    def hold(self, frame: DataFrame) -> DataFrame:
-        """Compute something small once, when it is first asked for, until :meth:`let_go`."""
-        self._held.append(frame.persist())
-        return self._held[-1]
-
-    def let_go(self) -> None:
-        """Forget what was held."""
-        while self._held:
-            self._held.pop().unpersist()
 
     def keep(self, name: str, frame: DataFrame) -> DataFrame:
         """Compute something once: write it to the work folder, and return it as read from there."""
@@ -91,7 +80,6 @@ class Workspace(WorkFolder):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self.let_go()
         try:
             if kind is None:
                 self._give_name()
@@ -152,6 +140,15 @@ def tidy(folder: Path) -> None:
     for file in folder.iterdir():
         if file.name.startswith(("_", ".")):
             file.unlink()
+
+
+def empty(spark: SparkSession, columns: str) -> DataFrame:
+    """Return a table without rows; one made from Python's nothing would start a process to say so."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
+
+    fields = StructType.fromDDL(columns).fields
+    return spark.range(0).select(*(F.lit(None).cast(one.dataType).alias(one.name) for one in fields))
 
 
 def at_once(*calls: Callable[[], object]) -> None:

@@ -1,0 +1,174 @@
+"""Measure the analysis of delivery traces: against DuckDB, in proportion to the events, large, and as a stream.
+
+`python -m benchmarks.delivery FOLDER duckdb|growth|large|stream` makes the traces that it needs in FOLDER, once. Times are
+printed and never judged; what is compared was measured in one run, on the same files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from benchmarks.delivery_trace import big_trace
+
+MEMBERS = 40
+ORACLE = Path(__file__).parents[1] / "tests" / "analysis"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.delivery", description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("what", choices=("duckdb", "growth", "large", "stream"))
+    parser.add_argument(
+        "--receives", type=int, help="instead of 20, 40 (growth: the most), 200 or 100 million"
+    )
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--memory", default="4g", help="of the driver")
+    parser.add_argument("--parts", type=int, default=25, help="of the stream")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    parts: dict[str, Callable[[Any], bool]] = {
+        "duckdb": against_duckdb,
+        "growth": growth,
+        "large": large,
+        "stream": stream,
+    }
+    return 0 if parts[options.what](options) else 1
+
+
+def _trace(folder: Path, receives: int, **how: bool) -> Path:
+    name = f"events-{receives}" + "".join(f"-{key}" for key, value in how.items() if value)
+    place = folder / name
+    if not place.exists():
+        print(f"# making {place}", file=sys.stderr)
+        big_trace(place, receives, MEMBERS, **how)
+    size = sum(file.stat().st_size for file in place.glob("*.parquet"))
+    rows = sum(pq.read_metadata(file).num_rows for file in place.glob("*.parquet"))
+    print(f"{place.name}: {rows:,} events, {size / 1e6:,.0f} MB")
+    return place
+
+
+def _session(options: Any) -> Any:
+    from stablecast.pipeline.session import build_session, data_conf
+
+    local = str(options.folder.absolute() / "spark")
+    conf = data_conf({"spark.driver.memory": options.memory, "spark.local.dir": local})
+    return build_session(master=options.master, conf=conf)
+
+
+def _analysed(spark: Any, events: Path, out: Path) -> float:
+    from stablecast.pipeline.analysis.analyze import analyze
+
+    shutil.rmtree(out, ignore_errors=True)
+    began = time.perf_counter()
+    analyze([events], out, spark=spark)
+    return time.perf_counter() - began
+
+
+def _peak_gib() -> float:
+    """Return the most memory that the Java of this process had so far."""
+    most = 0
+    for entry in Path("/proc").iterdir():
+        try:
+            status = (entry / "status").read_text()
+        except (OSError, ValueError):
+            continue
+        facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        if facts.get("Name", "").strip() == "java" and int(facts["PPid"]) == os.getpid():
+            most = max(most, int(facts["VmHWM"].split()[0]))
+    return most / 2**20
+
+
+def against_duckdb(options: Any) -> bool:
+    """Print Spark's time beside DuckDB's, both warm, and tell whether their tables agree."""
+    sys.path.insert(0, str(ORACLE))
+    import analysis_oracle
+
+    events = _trace(options.folder, options.receives or 20_000_000, claims=True)
+    spark = _session(options)
+    out = options.folder / "spark-tables"
+    first = _analysed(spark, events, out)
+    warm = _analysed(spark, events, out)
+    files = [str(file) for file in sorted(events.glob("*.parquet"))]
+    duck = options.folder / "duck-tables"
+    times = []
+    for _ in range(2):
+        shutil.rmtree(duck, ignore_errors=True)
+        began = time.perf_counter()
+        analysis_oracle.write(files, str(duck))
+        times.append(time.perf_counter() - began)
+    print(f"Spark {first:.1f} s, warm {warm:.1f} s, Java's peak {_peak_gib():.1f} GiB")
+    print(f"DuckDB {times[0]:.1f} s, warm {times[1]:.1f} s; ratio of the warm ones {warm / times[1]:.1f}")
+    return _same_counts(out, duck)
+
+
+def _same_counts(one: Path, other: Path) -> bool:
+    same = True
+    for table in ("messages", "frontiers", "buffers", "laggards", "violations"):
+        rows = pq.read_table(one / table).num_rows
+        others = pq.read_table(
+            other / table if (other / table).exists() else other / f"{table}.parquet"
+        ).num_rows
+        print(f"  {table}: {rows:,} rows, DuckDB {others:,}")
+        same &= rows == others
+    return same
+
+
+def growth(options: Any) -> bool:
+    """Print the time for one, two and four times as many events."""
+    most = options.receives or 40_000_000
+    spark = _session(options)
+    traces = [_trace(options.folder, most // part, claims=True) for part in (4, 2, 1)]
+    out = options.folder / "grown"
+    _analysed(spark, traces[0], out)
+    times = [_analysed(spark, events, out) for events in traces]
+    for part, took in zip((4, 2, 1), times, strict=True):
+        print(f"{most // part:,} receipts: {took:.1f} s, {took / times[0] / (4 // part):.2f} of proportional")
+    return True
+
+
+def large(options: Any) -> bool:
+    """Print the time and memory for ten times as many."""
+    events = _trace(options.folder, options.receives or 200_000_000, claims=True)
+    spark = _session(options)
+    took = _analysed(spark, events, options.folder / "large")
+    print(f"{took:.1f} s with {options.memory} for the driver, Java's peak {_peak_gib():.1f} GiB")
+    return True
+
+
+def stream(options: Any) -> bool:
+    """Print how much is carried on after each part of a stream of a healthy group."""
+    from stablecast.pipeline.analysis.fold import Patience
+    from stablecast.pipeline.analysis.watch import Watch, Watching
+
+    events = _trace(options.folder, options.receives or 100_000_000, claims=True, releases=True)
+    spark = _session(options)
+    out = options.folder / "streamed"
+    shutil.rmtree(out, ignore_errors=True)
+    rows: list[dict[str, Any]] = []
+
+    def tell(summary: dict[str, Any]) -> None:
+        rows.append({key: summary[key] for key in ("events", "open", "carried_rows", "wall_s", "rebuilt")})
+        print(json.dumps(rows[-1]), flush=True)
+
+    files = len(list(events.glob("*.parquet")))
+    watching = Watching(
+        once=True, files_per_part=max(1, files // options.parts), patience=Patience(2_000_000, 60_000_000)
+    )
+    Watch(events, out, spark, watching, tell=tell).run(threading.Event())
+    (options.folder / "stream.json").write_text(json.dumps(rows), encoding="utf-8")
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
