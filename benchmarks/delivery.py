@@ -1,7 +1,7 @@
-"""Measure the analysis of delivery traces: against DuckDB, in proportion to the events, large, and as a stream.
+"""Measure the analysis of delivery traces: against DuckDB, as events grow, at ten times that, as a stream.
 
-`python -m benchmarks.delivery FOLDER duckdb|growth|large|stream` makes the traces that it needs in FOLDER, once. Times are
-printed and never judged; what is compared was measured in one run, on the same files.
+`python -m benchmarks.delivery FOLDER duckdb|growth|large|stream` makes the traces that it needs in FOLDER,
+once.  Times are printed and never judged; what is compared was measured in one run, on the same files.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def main() -> int:
     return 0 if parts[options.what](options) else 1
 
 
-def _trace(folder: Path, receives: int, **how: bool) -> Path:
+def _trace(folder: Path, receives: int, files: int = 8, **how: bool) -> Path:
     name = f"events-{receives}" + "".join(f"-{key}" for key, value in how.items() if value)
     place = folder / name
     if not place.exists():
         print(f"# making {place}", file=sys.stderr)
-        big_trace(place, receives, MEMBERS, **how)
+        big_trace(place, receives, MEMBERS, files=files, **how)
     size = sum(file.stat().st_size for file in place.glob("*.parquet"))
     rows = sum(pq.read_metadata(file).num_rows for file in place.glob("*.parquet"))
     print(f"{place.name}: {rows:,} events, {size / 1e6:,.0f} MB")
@@ -151,7 +151,9 @@ def stream(options: Any) -> bool:
     from stablecast.pipeline.analysis.fold import Patience
     from stablecast.pipeline.analysis.watch import Watch, Watching
 
-    events = _trace(options.folder, options.receives or 100_000_000, claims=True, releases=True)
+    events = _trace(
+        options.folder, options.receives or 100_000_000, files=2 * options.parts, claims=True, releases=True
+    )
     spark = _session(options)
     out = options.folder / "streamed"
     shutil.rmtree(out, ignore_errors=True)
@@ -161,10 +163,7 @@ def stream(options: Any) -> bool:
         rows.append({key: summary[key] for key in ("events", "open", "carried_rows", "wall_s", "rebuilt")})
         print(json.dumps(rows[-1]), flush=True)
 
-    files = len(list(events.glob("*.parquet")))
-    watching = Watching(
-        once=True, files_per_part=max(1, files // options.parts), patience=Patience(2_000_000, 60_000_000)
-    )
+    watching = Watching(once=True, files_per_part=2, patience=Patience(2_000_000, 60_000_000))
     Watch(events, out, spark, watching, tell=tell).run(threading.Event())
     (options.folder / "stream.json").write_text(json.dumps(rows), encoding="utf-8")
     return True

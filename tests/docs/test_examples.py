@@ -6,7 +6,8 @@ A page is run block by block, in order, in a folder of its own:
 - ``console`` blocks run each ``$ stablecast`` command and compare what it prints, where ``...`` stands for
   anything; a ``$ echo $?`` behind it is compared with its exit code, which otherwise has to be 0.  Blocks
   with any other command are not run, and so may not show output;
-- ``toml`` blocks that begin with a comment ``# NAME.toml`` are written to that file;
+- ``toml`` blocks that begin with a comment ``# NAME.toml`` are written to that file, and so is any block
+  behind ``<!-- saved as: PATH -->``;
 - a block behind ``<!-- not run: WHY -->`` is not run;
 - a block behind ``<!-- file: PATH -->`` is a file to be added: its page is run, uncompiled, on a copy of the
   repository that has the file.
@@ -36,7 +37,8 @@ PAGES = sorted(ROOT.glob("*.md")) + sorted(DOCS.rglob("*.md"))
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 NOT_RUN = re.compile(r"<!-- not run: (takes minutes|needs a cluster) -->")
 TOML_FILE = re.compile(r"# (\w+\.toml)\n")
-ON_SPARK = "$ stablecast sweep"
+ON_SPARK = re.compile(r"^\$ stablecast (sweep|analyze|watch)|\bspark_session\(", re.MULTILINE)
+SAVED = re.compile(r"<!-- saved as: (\S+) -->")
 FILE = re.compile(r"<!-- file: (\S+) -->")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -143,6 +145,9 @@ def complaints_about(block: Block, folder: Path, run) -> list[str]:
     named = TOML_FILE.match(block.text)
     if block.language == "toml" and named:
         (folder / named[1]).write_text(block.text, encoding="utf-8")
+    if saved := SAVED.fullmatch(block.mark):
+        (folder / saved[1]).parent.mkdir(parents=True, exist_ok=True)
+        (folder / saved[1]).write_text(block.text, encoding="utf-8")
     if block.language == "python":
         return [complaint_about_python(block, folder)]
     if block.language == "console":
@@ -155,7 +160,8 @@ def complaints_about(block: Block, folder: Path, run) -> list[str]:
 
 
 def runs_spark(page: Path) -> bool:
-    return any(ON_SPARK in block.text for block in blocks_of(page) if not NOT_RUN.fullmatch(block.mark))
+    run = (block for block in blocks_of(page) if not NOT_RUN.fullmatch(block.mark))
+    return any(ON_SPARK.search(block.text) for block in run)
 
 
 @pytest.mark.parametrize(

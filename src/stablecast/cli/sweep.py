@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from stablecast.errors import InvalidInput
 if TYPE_CHECKING:
     from stablecast.pipeline.spec import Spec
     from stablecast.pipeline.sweep import Swept
+    from stablecast.pipeline.swept_traces import AnalysedTraces
 
 FAILURES_SHOWN = 5
 
@@ -33,6 +34,10 @@ def sweep_command(
     ] = None,
     traces: Annotated[
         bool, typer.Option("--traces", help="Also write the events of each point's data traffic.")
+    ] = False,
+    analyze: Annotated[
+        bool,
+        typer.Option("--analyze", help="Write these events, and analyse them into DIR/analysis."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the file and tell how many points it has.")
@@ -62,6 +67,7 @@ def sweep_command(
         again=Again(force=force, failed=retry_failed, other_sources=not keep_old),
         time_limit_s=time_limit_s or asked.time_limit_s,
         traces=traces or asked.traces,
+        analyze=analyze or asked.analyze,
         watcher=SweepProgress(),
     )
     _tell(asked, swept, as_json=as_json)
@@ -78,7 +84,8 @@ def exit_code(swept: Swept) -> int:
     if swept.interrupted:
         complain(f"interrupted: {swept.missing:,} of {swept.points:,} points are left; run it again to go on")
         return INTERRUPTED
-    return FOUND_FAILURE if failed else DONE
+    wrong = swept.analysed is not None and swept.analysed.analysis.violations > 0
+    return FOUND_FAILURE if failed or wrong else DONE
 
 
 def _tell_plan(spec: Spec, *, as_json: bool) -> int:
@@ -94,7 +101,7 @@ def _tell_plan(spec: Spec, *, as_json: bool) -> int:
 
 def _tell(spec: Spec, swept: Swept, *, as_json: bool) -> None:
     unfinished = sum(run.ok and not run.row["completed"] for run in swept.runs)
-    told = {
+    told: dict[str, Any] = {
         "name": spec.name,
         "points": swept.points,
         "kept": swept.kept,
@@ -105,6 +112,8 @@ def _tell(spec: Spec, swept: Swept, *, as_json: bool) -> None:
         "file": str(swept.file),
         "wall_s": round(swept.wall_s, 3),
     }
+    if swept.analysed is not None:
+        told["analysis"] = _as_json(swept.analysed)
     if as_json:
         print(json.dumps(told))
         return
@@ -113,3 +122,22 @@ def _tell(spec: Spec, swept: Swept, *, as_json: bool) -> None:
         words.append(f"{unfinished:,} ended before everything was stable")
     print(f"{spec.name}: {swept.points:,} points: {', '.join(words)}, in {swept.wall_s:.1f} s")
     print(swept.file)
+    if swept.analysed is not None:
+        print(_words(swept.analysed))
+        print(swept.analysed.analysis.out)
+
+
+def _as_json(analysed: AnalysedTraces) -> dict[str, Any]:
+    found = analysed.analysis
+    told = {"folder": str(found.out), "traces": analysed.traces, "computed": analysed.computed}
+    return told | {name: found.summary[name] for name in ("events", "messages", "unstable", "violations")}
+
+
+def _words(analysed: AnalysedTraces) -> str:
+    told = analysed.analysis.summary
+    wrong = ", ".join(f"{count:,} {kind}" for kind, count in told["violations"].items() if count)
+    return (
+        f"analysis of {analysed.traces:,} traces{'' if analysed.computed else ', as it was'}:"
+        f" {told['messages']:,} messages, {told['unstable']:,} not stable,"
+        f" {f'violations: {wrong}' if wrong else 'no violations'}"
+    )

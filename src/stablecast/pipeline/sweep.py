@@ -100,7 +100,7 @@ class Swept:
     interrupted: bool
     wall_s: float
     analysed: AnalysedTraces | None = None
-    """The analysis of the points' traces, if one was asked for, nothing interrupted it and there are traces."""
+    """Of the points' traces, if that was asked for, there are any, and nothing was interrupted."""
 
     @property
     def missing(self) -> int:

@@ -1,7 +1,7 @@
 """The traces of a sweep's points: which are there, which are lacking, and their analysis, all in one job.
 
-A point's trace is ``traces/KEY.parquet``, and KEY is its group's name.  The analysis is in ``analysis``, beside a note
-of the files that it was made of; as long as these are the same, it is not made again.
+A point's trace is ``traces/KEY.parquet``, and KEY is its group's name.  The analysis is in ``analysis``,
+with a note of the files that it was made of; as long as these are the same, it is not made again.
 """
 
 from __future__ import annotations

@@ -26,6 +26,8 @@ MESSAGES = ("send", "receive", "stable", "release")
 CHANGES = ("join", "leave", "fail")
 """Kinds that are about the membership."""
 PROBLEM = "problem"
+FARTHEST = 2**60
+"""Times, in microseconds, and numbers from here on could not be added up; it is the year 38,000."""
 BYTES_MAX = 2**31 - 1
 UNKNOWN_KIND = "unknown kind"
 
@@ -103,9 +105,10 @@ def _problem(rows: RawRows, foreign: Foreign, events: dict[str, Values], first_s
     source, seq = _name("source", rows, foreign), _number("seq", rows, foreign)
     size, lowest = _number("bytes", rows, foreign), _lowest(kind, first_seq)
     sized = F.coalesce(events["bytes"] >= 0, _absent("bytes", rows))
-    numbered = source.isNotNull() & (seq >= lowest)
+    numbered = source.isNotNull() & (seq >= lowest) & (seq < FARTHEST)
     named = events["group"].isNotNull() & events["member"].isNotNull()
-    fine = ~rows.unreadable & named & events["time_us"].isNotNull() & sized
+    in_time = F.abs(events["time_us"]) < FARTHEST
+    fine = ~rows.unreadable & named & F.coalesce(in_time, F.lit(False)) & sized
     fine &= kind.isin(list(CHANGES)) | (of_message & numbered)
     first = 0 if first_seq == EARLIEST else first_seq
     time = "a timestamp" if foreign.time_unit == TIMESTAMP else f"a number of {TIME_UNITS[foreign.time_unit]}"
@@ -122,6 +125,8 @@ def _problem(rows: RawRows, foreign: Foreign, events: dict[str, Values], first_s
         .when(of_message & (seq < lowest), f"seq below {first}")
         .when(_absent("time_us", rows), "no time_us")
         .when(events["time_us"].isNull(), f"time_us is not {time}")
+        .when(~in_time, "time_us is out of range")
+        .when(of_message & (seq >= FARTHEST), "seq is out of range")
         .when(size.isNull(), "bytes is not a whole number")
         .when(size < 0, "negative bytes")
         .otherwise(f"bytes above {BYTES_MAX}")

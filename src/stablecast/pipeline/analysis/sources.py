@@ -34,7 +34,8 @@ def sources_table(
         F.min("first_seq").alias("first_seq"),
         *(F.max(name).alias(name) for name in ("last_seq", "stable_seq", "stable_us")),
     )
-    first_open = line.where("stable is null").groupBy("src").agg(F.min("seq").alias("seq"))
+    # Where the number after the prefix was never sent, nobody is waited for but its source.
+    first_open = line.where("stable is null and open = 1 and whole").select("src", "seq")
     waiting = _lacking(judged, first_open, membership)
     return names.source(sources.join(waiting, "src", "left")).select(*COLUMNS["sources"])
 

@@ -37,7 +37,8 @@ class WorkFolder:
     def keep(self, name: str, frame: DataFrame) -> DataFrame:
         """Compute something once: write it to the work folder, and return it as read from there."""
         path = str(self.folder / WORK / name)
-        frame.write.option("compression", "lz4").parquet(path)
+        # Read once or twice, these files need not be small.
+        frame.write.options(**{"compression": "lz4", "parquet.enable.dictionary": "false"}).parquet(path)
         # An empty table has to keep its columns, so these are not taken from the files.
         return self._spark.read.schema(frame.schema).parquet(path)
 
@@ -147,8 +148,9 @@ def empty(spark: SparkSession, columns: str) -> DataFrame:
     from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
 
-    fields = StructType.fromDDL(columns).fields
-    return spark.range(0).select(*(F.lit(None).cast(one.dataType).alias(one.name) for one in fields))
+    schema = StructType.fromDDL(columns)
+    assert isinstance(schema, StructType)
+    return spark.range(0).select(*(F.lit(None).cast(one.dataType).alias(one.name) for one in schema.fields))
 
 
 def at_once(*calls: Callable[[], object]) -> None:
