@@ -37,7 +37,7 @@ CREATE OR REPLACE TEMP TABLE incarnations AS
     WITH everyone AS (
         SELECT g, member, start_us, end_us, end_us AS departed_us, true AS belongs FROM stays
         UNION ALL
-        SELECT g, member, {EVER}, NULL, departed_us, false
+        SELECT g, member, {EVER}, departed_us, departed_us, false
         FROM actors ANTI JOIN stays USING (g, member)
             LEFT JOIN (SELECT g, member, min(time_us) AS departed_us FROM departures GROUP BY g, member)
             USING (g, member)

@@ -112,6 +112,10 @@ class Group:
         begun = [stay for stay in stays if stay.start <= time_us]
         return begun[-1] if begun else stays[0]
 
+    def _end(self, stay, member):
+        """When a stay ended; of those that are no members, when they first were said to be gone."""
+        return stay.end if stay else min(self.departures(member), default=inf)
+
     # Messages and receipts.
 
     def _messages(self):
@@ -153,7 +157,7 @@ class Group:
     def _truth(self, message):
         s = message.sent_us
         sender = self.incarnation(message.source, s)
-        sender_end = sender.end if sender else inf
+        sender_end = self._end(sender, message.source)
         contributions = [(min(s, sender_end), message.source)]
         received = int(s <= sender_end)
         for stay in self._others(message):
@@ -215,7 +219,7 @@ class Group:
                 if (e.source, e.seq, e.member) == (source, seq, member)
                 and self.incarnation(member, e.time_us) == stay
             ]
-            end = max(begin, min([*releases, stay.end if stay else inf]))
+            end = max(begin, min([*releases, self._end(stay, member)]))
             message = self.sent.get((source, seq))
             yield member, begin, end, (message.bytes or 0) if message else 0
 

@@ -1,4 +1,4 @@
-"""A demo's trace, with a member killed, analysed: what Spark finds is what the verdict on one machine found."""
+"""A demo's trace, with a member killed, analysed: Spark finds what the verdict on one machine finds."""
 
 import json
 import subprocess

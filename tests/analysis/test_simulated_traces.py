@@ -60,8 +60,8 @@ def write_as_senders_know(file, group):
     events = pq.read_table(file)
     own = pc.or_kleene(pc.not_equal(events["kind"], "stable"), pc.equal(events["member"], events["source"]))
     events = events.filter(own)
-    names = pa.array([group] * len(events))
-    pq.write_table(events.set_column(0, "group", names), file.with_name(f"{group}.parquet"))
+    renamed = events.set_column(0, "group", pa.array([group] * len(events))).cast(events.schema)
+    pq.write_table(renamed, file.with_name(f"{group}.parquet"))
 
 
 @dataclass(frozen=True)

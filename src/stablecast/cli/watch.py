@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import Annotated, Any
@@ -82,7 +84,6 @@ def watch_command(
         follow=follow,
         files_per_part=max_files,
     )
-    stopped = _stop_on_signals()
 
     def say(line: str) -> None:
         print(f"# {line}", file=sys.stderr, flush=True)
@@ -91,7 +92,7 @@ def watch_command(
         if as_json:
             print(json.dumps(summary), flush=True)
 
-    with spark_session(master=master, conf=settings) as spark:
+    with _java_spared(), spark_session(master=master, conf=settings) as spark, _stop_on_signals() as stopped:
         watch = Watch(folder, out, spark, watching, say, tell)
         watch.run(stopped)
     summary = watch.summary
@@ -103,8 +104,24 @@ def watch_command(
     return FOUND_FAILURE if summary and any(summary["violations"].values()) else DONE
 
 
-def _stop_on_signals() -> Event:
+@contextmanager
+def _java_spared() -> Iterator[None]:
+    """Let Spark's Java, which inherits it, ignore a SIGTERM that goes to every process of a service."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _stop_on_signals() -> Iterator[Event]:
+    """Give what signals set; Spark takes Ctrl-C for itself when it starts, so this comes after."""
     stopped = Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
-    return stopped
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: stopped.set()) for number in signals]
+    try:
+        yield stopped
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)

@@ -67,6 +67,16 @@ def analyze(
     say: Say = lambda line: None,
 ) -> Analysis:
     """Analyse events from files into a folder of tables; see ``docs/analyze.md``."""
+    from stablecast.pipeline.analysis.failures import told_in_one_line
+    from stablecast.pipeline.interrupt import interruptible
+
+    with told_in_one_line():
+        return interruptible(spark, lambda: _analyzed(paths, Path(out), spark, options or Options(), say))
+
+
+def _analyzed(
+    paths: Sequence[str | Path], out: Path, spark: SparkSession, asked: Options, say: Say
+) -> Analysis:
     from stablecast.pipeline.analysis.cumulative import one_by_one
     from stablecast.pipeline.analysis.reading import (
         NO_EVENTS,
@@ -78,10 +88,9 @@ def analyze(
     from stablecast.pipeline.analysis.summary import summary_of
     from stablecast.pipeline.analysis.workspace import Workspace, partitions_for
 
-    asked = options or Options()
     began = time.monotonic()
     inputs = find_inputs([str(path) for path in paths], format=asked.format, without=[str(out)])
-    with Workspace(Path(out), spark, replace=asked.replace) as work, partitions_for(spark, 0):
+    with Workspace(out, spark, replace=asked.replace) as work, partitions_for(spark, 0):
         say("reading")
         events = classified_events(spark, inputs, asked.foreign, first_seq=asked.first_seq)
 
@@ -99,7 +108,7 @@ def analyze(
         summary = summary_of(scan, work, inputs=[str(path) for path in paths], first_seq=asked.first_seq)
         summary["wall_s"] = round(time.monotonic() - began, 3)
         (work.folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    return Analysis(Path(out), summary)
+    return Analysis(out, summary)
 
 
 def tables_of(scan: Scan, work: WorkFolder, first_seq: FirstSeq, say: Say) -> None:

@@ -1,11 +1,14 @@
-"""Spark's errors about files that cannot be read, as one line."""
+"""Spark's errors as one line: about a file that cannot be read, or about Spark itself."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import unquote
 
-from stablecast.pipeline.session import first_line
+from stablecast.errors import InvalidInput, StablecastError
+from stablecast.pipeline.session import SparkFailure, first_line
 
 _READING = re.compile(r"while reading file (\S+?)\.(?:\s|$)")
 _CAUSE = re.compile(r"Caused by: [\w.$]+(?:Exception|Error): (.+)")
@@ -22,6 +25,21 @@ _DAMAGED = (
     "magic number",
     "checksum",
 )
+
+
+@contextmanager
+def told_in_one_line() -> Iterator[None]:
+    """Turn what Spark raises into errors of ours, which commands tell in one line."""
+    try:
+        yield
+    except StablecastError:
+        raise
+    except Exception as error:
+        if line := readable_error(error):
+            raise InvalidInput(line) from error
+        if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
+            raise SparkFailure(f"Spark failed: {first_line(error)}") from error
+        raise
 
 
 def readable_error(error: BaseException) -> str | None:

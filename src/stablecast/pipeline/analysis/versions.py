@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -61,6 +62,7 @@ class Versions:
     def __init__(self, out: Path) -> None:
         self.out = out
         self.hidden = out / HIDDEN
+        self.work = self.hidden / "work"
 
     @property
     def checkpoint(self) -> Path:
@@ -87,9 +89,10 @@ class Versions:
         for table in GROWING:
             for file in (self.hidden / "final" / table).glob(f"{part:09d}-*"):
                 file.unlink()
-        work = self.hidden / "work"
-        work.mkdir(parents=True)
-        return work
+        # Spark of a run that was killed may go on writing for a moment, but not here.
+        self.work = self.hidden / "work" / uuid.uuid4().hex
+        self.work.mkdir(parents=True)
+        return self.work
 
     def take_final(self, part: int, work: WorkFolder, table: str) -> list[str]:
         """Move the final rows of a table from a work folder, and return the names of their files."""

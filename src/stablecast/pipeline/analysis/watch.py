@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Options, Say
 from stablecast.pipeline.analysis.carry import Carry
+from stablecast.pipeline.analysis.failures import told_in_one_line
 from stablecast.pipeline.analysis.fold import Part, Patience, Untimely
 from stablecast.pipeline.analysis.fold_holdings import write_holdings
 from stablecast.pipeline.analysis.fold_violations import write_violations
@@ -26,14 +28,13 @@ from stablecast.pipeline.analysis.scan import scanned
 from stablecast.pipeline.analysis.summary import kinds_of, streamed_summary
 from stablecast.pipeline.analysis.versions import GROWING, HIDDEN, State, Versions
 from stablecast.pipeline.analysis.workspace import WorkFolder, at_once, locked, partitions_for
+from stablecast.pipeline.interrupt import cancel_until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-FILES = (
-    "*.{parquet,jsonl,ndjson,csv,tsv,jsonl.gz,ndjson.gz,csv.gz,tsv.gz,jsonl.bz2,csv.bz2,jsonl.zst,csv.zst}"
-)
+FILES = "*.{parquet,{jsonl,ndjson,csv,tsv}{,.gz,.bz2,.zst}}"
 LISTED = "path string, modificationTime timestamp, length bigint, content binary"
 POLL_S = 1
 
@@ -80,8 +81,7 @@ class Watch:
 
     def run(self, stopped: Event) -> None:
         """Watch until told to stop, or, if asked to do so, until everything has been read."""
-        lock = locked(self.out / HIDDEN / "lock", self.out)
-        try:
+        with told_in_one_line(), locked(self.out / HIDDEN / "lock", self.out):
             self.state = self._versions.latest()
             if self.state is not None:
                 self._check_settings(self.state)
@@ -94,9 +94,7 @@ class Watch:
             except Exception as error:
                 raise self._failure or error from None
             finally:
-                query.stop()
-        finally:
-            lock.close()
+                self._end(query)
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -132,13 +130,19 @@ class Watch:
             files = files.option("recursiveFileLookup", "true")
             if self._watching.files_per_part:
                 files = files.option("maxFilesPerTrigger", self._watching.files_per_part)
-            frame = files.load(str(self.folder)).select("path")
+            frame = files.load(str(self.folder)).select("path", "length")
         writer = frame.writeStream.foreachBatch(self._guarded).option(
             "checkpointLocation", str(self._versions.checkpoint)
         )
         if self._watching.once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self._watching.every_s} seconds").start()
+
+    def _end(self, query: StreamingQuery) -> None:
+        """Stop the stream, in the middle of a part too: the next run does that part again."""
+        if query.isActive:
+            with ThreadPoolExecutor(1) as pool:
+                cancel_until(self._spark, pool.submit(query.stop))
 
     def _guarded(self, batch: DataFrame, part: int) -> None:
         try:
@@ -159,7 +163,7 @@ class Watch:
             return
         state, summary = self._folded(part, inputs)
         summary["wall_s"] = round(time.monotonic() - began, 3)
-        self._versions.publish(state, WorkFolder(self._versions.hidden / "work", self._spark), summary)
+        self._versions.publish(state, WorkFolder(self._versions.work, self._spark), summary)
         self.state, self.summary = state, summary
         self._tell(summary)
         self._say(
@@ -265,8 +269,8 @@ def check_folders(folder: Path, out: Path) -> None:
 
 
 def _paths(batch: DataFrame) -> list[str]:
-    """Return the names of the files of a part, in order."""
-    return sorted(row["path"] for row in batch.select("path").distinct().collect())
+    """Return the names of the files of a part that hold anything, in order."""
+    return sorted(row["path"] for row in batch.where("length > 0").select("path").distinct().collect())
 
 
 def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

@@ -6,7 +6,7 @@ import fcntl
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -154,10 +154,15 @@ def empty(spark: SparkSession, columns: str) -> DataFrame:
 
 
 def at_once(*calls: Callable[[], object]) -> None:
-    """Make calls that do not wait for each other, in threads; the first failure is raised."""
+    """Make calls that do not wait for each other, in threads; after a failure no further one is begun."""
     with ThreadPoolExecutor(THREADS) as pool:
-        for done in [pool.submit(call) for call in calls]:
-            done.result()
+        running = [pool.submit(call) for call in calls]
+        try:
+            for done in as_completed(running):
+                done.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 @contextmanager
