@@ -143,7 +143,7 @@ EXAMPLES = {
         """,
         {
             "messages": [("a", 1, 7, 5, 5, "a", 1, 1, None, None, None, None)],
-            "buffers": [("a", 1, 7, 4), ("x", 1, 7, 3)],
+            "buffers": [("a", 1, 7, 4), ("x", 1, 7, 2)],
             "violations": [("receive_after_departure", "x", "a", 1, 9)],
         },
     ),

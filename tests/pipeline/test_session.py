@@ -140,6 +140,19 @@ def test_the_session_is_quiet_and_shows_no_page(spark):
     assert spark.sparkContext.uiWebUrl is None
 
 
+def test_a_worker_whose_connection_spark_has_closed_ends_without_a_word():
+    code = """
+    from stablecast.pipeline.daemon import leaving_quietly
+    def closed(sock, authenticated):
+        raise BrokenPipeError
+    leaving_quietly(closed)(None, True)
+    print("still there")
+    """
+    script = textwrap.dedent(code)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_spark_runs_on_the_bundled_java_when_java_is_hidden(tmp_path):
     code = """
     import os, sys

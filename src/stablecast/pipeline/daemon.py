@@ -12,10 +12,15 @@ import gc
 import os
 import sys
 import traceback
+from collections.abc import Callable
+from typing import Any
 
-from pyspark.daemon import manager
+from pyspark import daemon
 
 from stablecast.pipeline.session import PROTOCOLS_VARIABLE
+
+Serve = Callable[[Any, bool], int]
+"""How a worker serves Spark at a socket."""
 
 
 def preload(names: list[str]) -> None:
@@ -33,6 +38,21 @@ def preload(names: list[str]) -> None:
             simulate(Setup(protocol=name, topology=tiny))
 
 
+def leaving_quietly(serve: Serve) -> Serve:
+    """Let a worker end without a traceback when Spark has closed its connection.
+
+    Spark does so when a worker has had nothing to do for a minute, as while a sweep's traces are analysed.
+    """
+
+    def worker(sock: Any, authenticated: bool) -> int:
+        try:
+            return serve(sock, authenticated)
+        except (BrokenPipeError, ConnectionResetError):
+            os._exit(0)
+
+    return worker
+
+
 def main() -> None:
     """Load, freeze what was loaded so that workers share its memory, and serve Spark."""
     try:
@@ -42,7 +62,8 @@ def main() -> None:
         traceback.print_exc(file=sys.stderr)
     gc.collect()
     gc.freeze()
-    manager()
+    daemon.worker = leaving_quietly(daemon.worker)  # type: ignore[assignment]
+    daemon.manager()
 
 
 if __name__ == "__main__":

@@ -82,14 +82,15 @@ def _unreachable(address: str) -> str | None:
     return None
 
 
-def _java_options(further: str) -> str:
+def java_options(further: str) -> str:
+    """Return the options that every Java of ours has, and further ones."""
     return f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()} {further}"
 
 
 def data_conf(conf: Mapping[str, str]) -> dict[str, str]:
     """Return settings for much data instead of many short tasks of Python; those given win."""
     ours = {
-        "spark.driver.extraJavaOptions": _java_options(THOROUGH_JAVA),
+        "spark.driver.extraJavaOptions": java_options(THOROUGH_JAVA),
         "spark.driver.memory": DATA_MEMORY,
         # A run of numbers stays in one partition for all that is computed of it.
         "spark.sql.requireAllClusterKeysForCoPartition": "false",
@@ -113,7 +114,7 @@ def _defaults(master: str, protocols: Iterable[str]) -> dict[str, str]:
         "spark.app.name": "stablecast",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": _java_options(QUICK_JAVA),
+        "spark.driver.extraJavaOptions": java_options(QUICK_JAVA),
         "spark.python.daemon.module": "stablecast.pipeline.daemon",
         "spark.python.worker.reuse": "true",
         "spark.python.unix.domain.socket.enabled": "true",
