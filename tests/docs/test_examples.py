@@ -28,8 +28,10 @@ from pathlib import Path
 
 import pytest
 
+from stablecast.cli.analyze import analyze_command
 from stablecast.cli.main import main
 from stablecast.cli.simulate import simulate_command
+from stablecast.cli.watch import watch_command
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -239,11 +241,13 @@ def test_every_page_is_on_the_map():
     assert not missing
 
 
-def test_every_option_of_simulate_is_on_its_page():
-    text = (DOCS / "simulate.md").read_text(encoding="utf-8")
-    names = {"as_json": "json"}
-    options = [names.get(name, name) for name in inspect.signature(simulate_command).parameters][1:]
-    missing = [name for name in options if f"`--{name.replace('_', '-')}`" not in text]
+@pytest.mark.parametrize("command", [simulate_command, analyze_command, watch_command])
+def test_every_option_of_a_command_is_on_its_page(command):
+    text = (DOCS / f"{command.__name__.removesuffix('_command')}.md").read_text(encoding="utf-8")
+    names = {"as_json": "json", "mapped": "map", "constants": "set", "kinds": "kind"}
+    options = [names.get(name, name).replace("_", "-") for name in inspect.signature(command).parameters][1:]
+    assert options
+    missing = [name for name in options if not re.search(rf"`--{name}[ `]", text)]
     assert not missing
 
 

@@ -23,7 +23,7 @@ _LAST_TOUCHED = f"""
         coalesce(p.claimed, {EVER}))))
 """
 _DONE = "sent < now and stable < now and touched < now and coalesce(detected_last < now, true)"
-_GOING = "exists(pairs, p -> p.end >= now and p.released is null)"
+_GOING = "exists(pairs, p -> coalesce(p.end >= now, false) and p.released is null)"
 _CLAIMED = "(claimers is null or not exists(claimers, c -> c.start <= sent and c.covered < seq))"
 _RELEASED = """
     (releasers is null or size(array_except(
