@@ -56,7 +56,9 @@ ROWS = [
     (event(kind="fail", source=..., seq=..., bytes=...), None, event(kind="fail", **CHANGED)),
     (event(seq="12", time_us=" -3 ", bytes="8"), None, event(seq=12, time_us=-3, bytes=8)),
     (event(seq=3.0, time_us=1.5e3, bytes=2e1), None, event(seq=3, time_us=1500, bytes=20)),
-    (event(seq=2**63 - 1, time_us=-(2**63)), None, event(seq=2**63 - 1, time_us=-(2**63))),
+    (event(seq=2**60 - 1, time_us=1 - 2**60), None, event(seq=2**60 - 1, time_us=1 - 2**60)),
+    (event(seq=2**63 - 1), "seq is out of range", None),
+    (event(time_us=-(2**63)), "time_us is out of range", None),
     (event(member=17, source=4), None, event(member="17", source="4")),
     (event(member="", group=""), None, event(member="", group="")),
     (event(member="{x} ünï\ncode"), None, event(member="{x} ünï\ncode")),
@@ -294,7 +296,7 @@ def test_times_are_exact_to_the_microsecond(spark, tmp_path, unit, written, want
     found = read(spark, tmp_path, foreign=Foreign(time_unit=unit))
     assert [row[5] for row, _ in found] == wanted
     bad = "a timestamp" if unit == "timestamp" else "a number of seconds"
-    assert {problem for _, problem in found} <= {None, f"time_us is not {bad}"}
+    assert {problem for _, problem in found} <= {None, f"time_us is not {bad}", "time_us is out of range"}
 
 
 def test_numbers_of_seconds_in_parquet_are_as_exact_as_they_are(spark, tmp_path):

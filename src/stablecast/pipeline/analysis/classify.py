@@ -107,7 +107,7 @@ def _problem(rows: RawRows, foreign: Foreign, events: dict[str, Values], first_s
     sized = F.coalesce(events["bytes"] >= 0, _absent("bytes", rows))
     numbered = source.isNotNull() & (seq >= lowest) & (seq < FARTHEST)
     named = events["group"].isNotNull() & events["member"].isNotNull()
-    in_time = F.abs(events["time_us"]) < FARTHEST
+    in_time = (events["time_us"] > -FARTHEST) & (events["time_us"] < FARTHEST)
     fine = ~rows.unreadable & named & F.coalesce(in_time, F.lit(False)) & sized
     fine &= kind.isin(list(CHANGES)) | (of_message & numbered)
     first = 0 if first_seq == EARLIEST else first_seq

@@ -41,6 +41,13 @@ class Inputs:
     files: tuple[Input, ...]
 
     @property
+    def size(self) -> int | None:
+        """Bytes of all files; None if some are not on this machine."""
+        if any(file.head is None for file in self.files):
+            return None
+        return sum(Path(file.name).stat().st_size for file in self.files)
+
+    @property
     def cut_lines(self) -> int:
         """Last lines that their writers did not finish; they are left out."""
         return sum(1 for file in self.files if file.head is not None and file.head.cut)

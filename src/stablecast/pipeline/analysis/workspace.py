@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 WORK = ".work"
 THREADS = 3
 EVENTS_PER_TASK = 400_000
+SMALL_BYTES = 2_000_000
+QUICK_QUERIES = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 COMPRESSION = "zstd"
 
 
@@ -168,11 +174,26 @@ def at_once(*calls: Callable[[], object]) -> None:
 @contextmanager
 def partitions_for(spark: SparkSession, events: int) -> Iterator[int]:
     """Let shuffles have as many partitions as so many events need; their number is given."""
-    name = "spark.sql.shuffle.partitions"
     partitions = max(spark.sparkContext.defaultParallelism, events // EVENTS_PER_TASK + 1)
-    before = spark.conf.get(name) or "200"
-    spark.conf.set(name, partitions)
-    try:
+    with _settings(spark, {"spark.sql.shuffle.partitions": str(partitions)}):
         yield partitions
+
+
+@contextmanager
+def little_ado(spark: SparkSession, size: int | None) -> Iterator[None]:
+    """Let Spark neither compile queries nor plan them again while they run, if they are of so few bytes."""
+    small = size is not None and size < SMALL_BYTES
+    with _settings(spark, QUICK_QUERIES if small else {}):
+        yield
+
+
+@contextmanager
+def _settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {name: spark.conf.get(name) or "" for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
     finally:
-        spark.conf.set(name, before)
+        for name, value in before.items():
+            spark.conf.set(name, value)
