@@ -18,7 +18,6 @@ SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
 LARGE = {
     "skewed": {"groups": 3, "members": 12, "sources": 4, "messages": 6000},
     "stream": {"groups": 1, "members": 4, "sources": 1, "messages": 30_000, "claims": 0.2},
-    "wide": {"groups": 40, "members": 60, "sources": 20, "messages": 600},
 }
 """About 200,000 events each."""
 

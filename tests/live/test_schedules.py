@@ -13,7 +13,7 @@ from stablecast.protocols import protocol_names
 from stablecast.testing.schedules import KINDS, make_schedule
 from stablecast.testing.soak import main, run_schedule, run_seed
 
-SCHEDULES = 100
+SCHEDULES = 60
 BATCH = 10
 
 

@@ -60,6 +60,7 @@ def analyze_command(
     """
     from stablecast.pipeline.analysis.analyze import analyze
     from stablecast.pipeline.analysis.inputs import find_inputs
+    from stablecast.pipeline.analysis.mapping import check_columns
     from stablecast.pipeline.analysis.workspace import check_free
     from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session
 
@@ -78,12 +79,14 @@ def analyze_command(
     if master is not None:
         check_master(master)
     check_free(out, replace=force)
-    find_inputs(events, format=format, without=[str(out)])  # before Spark has to start
+    check_columns(find_inputs(events, format=format, without=[str(out)]), options.foreign)
     steps = Steps()
     steps.say("starting Spark")
-    with spark_session(master=master, conf=settings) as spark:
-        found = analyze(list(events), out, spark=spark, options=options, say=steps.say)
-    steps.end()
+    try:
+        with spark_session(master=master, conf=settings) as spark:
+            found = analyze(list(events), out, spark=spark, options=options, say=steps.say)
+    finally:
+        steps.end()
     _tell(found, as_json=as_json)
     return FOUND_FAILURE if found.violations else DONE
 

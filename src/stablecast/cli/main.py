@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from stablecast.cli.analyze import analyze_command
 from stablecast.cli.demo import demo_command
@@ -21,8 +22,21 @@ from stablecast.cli.sweep import sweep_command
 from stablecast.cli.watch import watch_command
 from stablecast.errors import InvalidInput, StablecastError
 
+
+class Commands(TyperGroup):
+    """All commands; typer itself would leave at an interruption without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
+
 app = typer.Typer(
     name="stablecast",
+    cls=Commands,
     help="Message stability in reliable multicast groups: when does every member have a message?",
     no_args_is_help=True,
     add_completion=False,

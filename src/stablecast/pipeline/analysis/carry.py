@@ -61,6 +61,11 @@ class Carry:
     spark: SparkSession
     folder: Path | None
 
+    @property
+    def size(self) -> int:
+        """Bytes of all of them."""
+        return sum(file.stat().st_size for file in self.folder.glob("*/*")) if self.folder else 0
+
     def table(self, name: str) -> DataFrame:
         """Return one of them."""
         if self.folder is None:

@@ -23,11 +23,17 @@ from stablecast.pipeline.analysis.failures import told_in_one_line
 from stablecast.pipeline.analysis.fold import Part, Patience, Untimely
 from stablecast.pipeline.analysis.fold_holdings import write_holdings
 from stablecast.pipeline.analysis.fold_violations import write_violations
-from stablecast.pipeline.analysis.reading import Foreign, classified_events, explain_bad_rows, find_inputs
+from stablecast.pipeline.analysis.reading import (
+    Foreign,
+    Inputs,
+    classified_events,
+    explain_bad_rows,
+    find_inputs,
+)
 from stablecast.pipeline.analysis.scan import scanned
 from stablecast.pipeline.analysis.summary import kinds_of, streamed_summary
 from stablecast.pipeline.analysis.versions import GROWING, HIDDEN, State, Versions
-from stablecast.pipeline.analysis.workspace import WorkFolder, at_once, locked, partitions_for
+from stablecast.pipeline.analysis.workspace import WorkFolder, at_once, little_ado, locked, partitions_for
 from stablecast.pipeline.interrupt import cancel_until
 
 if TYPE_CHECKING:
@@ -150,7 +156,8 @@ class Watch:
                 self._take(batch, part)
         except BaseException as error:
             self._failure = error
-            raise
+            # Not the error itself: Spark matches its text with an expression that a long one overflows.
+            raise RuntimeError("this part failed") from None
 
     def _take(self, batch: DataFrame, part: int) -> None:
         done = self._versions.latest()
@@ -206,18 +213,27 @@ class Watch:
         *,
         anew: bool = False,
     ) -> tuple[State, dict[str, Any]]:
+        found = find_inputs(list(inputs))
+        carry = Carry(self._spark, None if anew else self._versions.carry_of(before))
+        with little_ado(self._spark, None if found.size is None else found.size + carry.size):
+            state, summary, work = self._computed(part, found, before, carry, patience)
+        known = before or State(part)
+        files = {table: self._final_files(part, known, work, table) for table in GROWING}
+        return replace(state, inputs=(*known.inputs, *inputs), files=files), summary
+
+    def _computed(
+        self, part: int, found: Inputs, before: State | None, carry: Carry, patience: Patience
+    ) -> tuple[State, dict[str, Any], WorkFolder]:
         options = self._watching.options
         # What was kept of a growing trace is in the schema already.
         foreign = Foreign() if self._watching.follow else options.foreign
         work = WorkFolder(self._versions.begin(part), self._spark)
-        found = find_inputs(list(inputs))
         events = classified_events(self._spark, found, foreign, first_seq=options.first_seq)
 
         def explain(bad: Mapping[str, int]) -> str:
             return explain_bad_rows(self._spark, found, foreign, bad, first_seq=options.first_seq)
 
         scan = scanned(events, work, explain if options.on_bad_rows == "fail" else None)
-        carry = Carry(self._spark, None if anew else self._versions.carry_of(before))
         with partitions_for(self._spark, scan.events) as partitions:
             folded = Part(scan, carry, work, options.first_seq, patience, partitions)
             folded.check()
@@ -231,8 +247,6 @@ class Watch:
         known = before or State(part)
         state = State(
             part=part,
-            inputs=(*known.inputs, *inputs),
-            files={},
             delay_us=patience.delay_us,
             linger_us=patience.linger_us,
             events=known.events + scan.events,
@@ -243,8 +257,7 @@ class Watch:
             settings=self._settings,
         )
         summary = streamed_summary(work, state, arrived=scan.events, inputs=[str(self.folder)])
-        files = {table: self._final_files(part, known, work, table) for table in GROWING}
-        return replace(state, files=files), summary
+        return state, summary, work
 
     def _final_files(self, part: int, before: State, work: WorkFolder, table: str) -> list[str]:
         new = self._versions.take_final(part, work, table)
