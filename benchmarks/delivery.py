@@ -71,7 +71,11 @@ def _analysed(spark: Any, events: Path, out: Path) -> float:
 
     shutil.rmtree(out, ignore_errors=True)
     began = time.perf_counter()
-    analyze([events], out, spark=spark)
+
+    def say(step: str) -> None:
+        print(f"# {time.perf_counter() - began:6.1f} s: {step}", file=sys.stderr)
+
+    analyze([events], out, spark=spark, say=say)
     return time.perf_counter() - began
 
 
@@ -99,15 +103,16 @@ def against_duckdb(options: Any) -> bool:
     out = options.folder / "spark-tables"
     first = _analysed(spark, events, out)
     warm = _analysed(spark, events, out)
+    print(f"Spark {first:.1f} s, warm {warm:.1f} s, Java's peak {_peak_gib():.1f} GiB", flush=True)
     files = [str(file) for file in sorted(events.glob("*.parquet"))]
     duck = options.folder / "duck-tables"
     times = []
     for _ in range(2):
         shutil.rmtree(duck, ignore_errors=True)
+        duck.mkdir()
         began = time.perf_counter()
         analysis_oracle.write(files, str(duck))
         times.append(time.perf_counter() - began)
-    print(f"Spark {first:.1f} s, warm {warm:.1f} s, Java's peak {_peak_gib():.1f} GiB")
     print(f"DuckDB {times[0]:.1f} s, warm {times[1]:.1f} s; ratio of the warm ones {warm / times[1]:.1f}")
     return _same_counts(out, duck)
 

@@ -180,20 +180,20 @@ def _write_claims(trace: Trace, work: WorkFolder) -> None:
 def _write_violations(
     trace: Trace, work: WorkFolder, early: DataFrame | None, beyond: DataFrame | None
 ) -> None:
-    from stablecast.pipeline.analysis import number_line, tables, violations
+    from stablecast.pipeline.analysis import tables, violations
 
     found = [
-        *violations.of_messages(trace.judged),
-        *violations.of_line(number_line.gaps_of(trace.line), number_line.out_of_order(trace.line)),
+        violations.of_messages(trace.judged),
+        violations.of_line(trace.line),
         violations.of_unsent(trace.unsent, beyond),
     ]
     if early is not None:
         found.append(violations.of_claims(early))
     if trace.membership.shape.departures:
         found.append(violations.of_departed(trace.numbered))
-    pairs, sends = violations.repeated_keys(trace.packed)
-    pairs, sends = work.keep("again", pairs), work.keep("sent-again", sends)
-    if not pairs.isEmpty() or not sends.isEmpty():
+    if violations.any_repeated(trace.packed):
+        pairs, sends = violations.repeated_keys(trace.packed)
+        pairs, sends = work.keep("again", pairs), work.keep("sent-again", sends)
         found += violations.of_repeats(trace.numbered, pairs, sends, trace.judged, early)
     work.write("violations", tables.violations_table(violations.all_of(found), trace.names).coalesce(8))
 
@@ -216,7 +216,7 @@ def membership_of(scan: DataFrame, work: WorkFolder) -> Membership:
 
     members = work.keep("members", membership.members_of(scan).coalesce(1))
     incarnations = membership.incarnations_of(members)
-    groups = work.keep("groups", membership.groups_of(scan, members, incarnations).coalesce(1))
+    groups = work.keep("groups", membership.groups_of(scan, incarnations).coalesce(1))
     epochs = work.keep("epochs", membership.epochs_of(incarnations, groups).coalesce(1))
-    shape = membership.shape_of(incarnations, groups)
+    shape = membership.shape_of(groups)
     return membership.Membership(members, incarnations, epochs, groups, shape)

@@ -78,7 +78,7 @@ class Numbers:
 
     def __init__(self, membership: Membership) -> None:
         self._members = membership.members.select("group", "name", "mid")
-        self._incarnations = membership.incarnations.select("who", "mid")
+        self._incarnations = membership.incarnations.select("who", "mid", "name")
 
     def of_source(self, frame: DataFrame) -> DataFrame:
         """Replace group and source by ``src``."""
@@ -112,8 +112,6 @@ class Numbers:
 
     def names_of_who(self, frame: DataFrame) -> DataFrame:
         """Replace ``who`` by member and place."""
-        members = self._members.select("mid", F.col("name").alias("member"))
-        names = self._incarnations.join(members, "mid").select(
-            "who", "member", (F.col("who") - F.col("mid")).alias("place")
-        )
+        place = (F.col("who") - F.col("mid")).alias("place")
+        names = self._incarnations.select("who", F.col("name").alias("member"), place)
         return frame.join(F.broadcast(names), "who").drop("who")

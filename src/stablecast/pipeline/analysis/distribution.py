@@ -27,9 +27,10 @@ def bin_of(took: Column) -> Column:
 
 
 def counts_of(messages: DataFrame) -> DataFrame:
-    """Return what, bin, count, total and most: of the time to stable, and of the time until all know."""
+    """Return what, bin, count, total and most: of sent messages, by times to stable and to known."""
     took = F.explode(
         F.array(
+            F.struct(F.lit("sent").alias("what"), F.lit(0).cast("long").alias("took")),
             F.struct(F.lit("time_to_stable").alias("what"), F.expr("stable_us - sent_us").alias("took")),
             F.struct(
                 F.lit("time_to_detect").alias("what"), F.expr("detected_last_us - sent_us").alias("took")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from stablecast.pipeline.analysis import detection, number_line, tables, violations
+from stablecast.pipeline.analysis import detection, tables, violations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,8 +37,8 @@ def write_violations(part: Part) -> None:
         part.absorbed,
         part.line.join(part.absorbed.select("src", "seq"), ["src", "seq"], "left_anti"),
     )
-    final += violations.of_line(number_line.gaps_of(absorbed), number_line.out_of_order(absorbed))
-    still = violations.of_line(number_line.gaps_of(rest), number_line.out_of_order(rest))
+    final.append(violations.of_line(absorbed))
+    still = [violations.of_line(rest)]
     beyond = detection.claims_of_unsent(part.claims, part.runs)
     still.append(violations.of_unsent(part.packed.where("sent is null"), beyond))
     repeated = repeats.where("kind in ('release', 'stable')").union(_old(part, "repeats").select(*_EVENT))
@@ -72,7 +72,7 @@ def _repeats(part: Part) -> DataFrame:
 def _of_messages(part: Part, early: DataFrame, repeated: DataFrame) -> DataFrame:
     """Return what is wrong with open messages, with when the last of what shows it was: kind, ..., known."""
     messages = part.judged.select("src", "seq", "sent", "stable")
-    found = violations.all_of(violations.of_messages(part.judged))
+    found = violations.of_messages(part.judged)
     again = repeated.where("kind = 'release'").drop("kind").join(messages, ["src", "seq"])
     found = found.union(
         violations.as_kind("early_release", again.where("stable is null or time_us < stable"))

@@ -47,20 +47,18 @@ class Membership:
     members: DataFrame
     """group, name, gid, mid, start, end (of the first incarnation), starts, ends (null for a single one)"""
     incarnations: DataFrame
-    """who, mid, gid, start, end"""
+    """who, mid, gid, group, name, start, end"""
     epochs: DataFrame
     """gid, cell, since, until, staying, leaving: how many were members and would stay or go, by time"""
     groups: DataFrame
-    """gid, group, first_us, last_us, first_send_us, width (of the epochs' cells), leavers (who goes when)"""
+    """gid, group, first_us, last_us, first_send_us, width (of the epochs' cells), leavers (who goes when),
+    returns, departures, changes (as :class:`Shape` has them)"""
     shape: Shape
 
 
 def members_of(scan: DataFrame) -> DataFrame:
     """Return every name that a scan found, with its number and its stays."""
-    by_name = _names(scan).join(_changes(scan), ["group", "name"], "left")
-    told = by_name.withColumn("joins", F.coalesce("joins", F.array().cast("array<long>"))).withColumn(
-        "departures", F.coalesce("departures", F.array().cast("array<long>"))
-    )
+    told = _told(scan)
     whole_group = Window.partitionBy("group")
     stays = told.withColumn("joined", F.max(F.size("joins") > 0).over(whole_group)).withColumn(
         "joins",
@@ -84,23 +82,21 @@ def members_of(scan: DataFrame) -> DataFrame:
     )
 
 
-def _names(scan: DataFrame) -> DataFrame:
-    """Return every name in a group, and whether it sent or received anything."""
+def _told(scan: DataFrame) -> DataFrame:
+    """Return every name in a group, whether it sent or received anything, and when it came and went."""
     sends = F.col("kind") == "send"
-    does = scan.select(
-        "group", F.col("member").alias("name"), F.col("kind").isin("send", "receive").alias("active")
+    active = F.col("kind").isin("send", "receive")
+    nothing = F.lit(None).cast("long")
+    does = F.struct(
+        F.col("member").alias("name"), active.alias("active"), F.col("change_us").alias("change_us")
     )
-    named = scan.where("source is not null").select(
-        "group", F.col("source").alias("name"), sends.alias("active")
-    )
-    return does.union(named).groupBy("group", "name").agg(F.max("active").alias("active"))
-
-
-def _changes(scan: DataFrame) -> DataFrame:
-    changes = scan.where("change_us is not null")
+    named = F.struct(F.col("source").alias("name"), sends.alias("active"), nothing.alias("change_us"))
+    each = scan.select("group", "kind", F.explode(F.array(does, named)).alias("one"))
+    told = each.select("group", "kind", "one.*").where("name is not null")
     joins = F.when(F.col("kind") == "join", F.col("change_us"))
     departures = F.when(F.col("kind") != "join", F.col("change_us"))
-    return changes.groupBy("group", F.col("member").alias("name")).agg(
+    return told.groupBy("group", "name").agg(
+        F.max("active").alias("active"),
         F.array_sort(F.collect_set(joins)).alias("joins"),
         F.array_sort(F.collect_set(departures)).alias("departures"),
     )
@@ -109,39 +105,38 @@ def _changes(scan: DataFrame) -> DataFrame:
 def incarnations_of(members: DataFrame) -> DataFrame:
     """Return one row for each stay of each member."""
     stays = F.expr("arrays_zip(coalesce(starts, array(start)), coalesce(ends, array(end)))")
-    one = members.select("gid", "mid", F.posexplode(stays.cast("array<struct<start: bigint, end: bigint>>")))
+    stays = stays.cast("array<struct<start: bigint, end: bigint>>")
+    one = members.select("gid", "mid", "group", "name", F.posexplode(stays))
     return one.select(
         (F.col("mid") + F.col("pos")).alias("who"),
         "mid",
         "gid",
+        "group",
+        "name",
         F.col("col.start").alias("start"),
         F.col("col.end").alias("end"),
     )
 
 
-def groups_of(scan: DataFrame, members: DataFrame, incarnations: DataFrame) -> DataFrame:
-    """Return the groups, with when their events were, and who of them leaves."""
+def groups_of(scan: DataFrame, incarnations: DataFrame) -> DataFrame:
+    """Return the groups, with when their events were, who of them leaves, and what they have at all."""
     spans = scan.groupBy("group").agg(
         F.min("first_us").alias("first_us"),
         F.max("last_us").alias("last_us"),
         F.min(F.when(F.col("kind") == "send", F.col("first_us"))).alias("first_send_us"),
     )
     leaver = F.struct("end", (-F.col("who")).alias("neg"), "start")
-    leavers = (
-        incarnations.where("end is not null and start < end")
-        .groupBy("gid")
-        .agg(F.collect_list(leaver).alias("leavers"), F.count("*").alias("ends"))
+    leaves = F.expr("end is not null and start < end")
+    comes = F.expr(f"start > {EVER} and start < {NEVER}")
+    stays = incarnations.groupBy("gid", "group").agg(
+        F.collect_list(F.when(leaves, leaver)).alias("leavers"),
+        (F.count(F.when(leaves, 1)) + F.count(F.when(comes, 1)) + 1).alias("boundaries"),
+        F.max(F.col("who") != F.col("mid")).alias("returns"),
+        (F.count("end") > 0).alias("departures"),
+        F.max("start").alias("last_start"),
     )
-    joiners = (
-        incarnations.where(f"start > {EVER} and start < {NEVER}")
-        .groupBy("gid")
-        .agg(F.count("*").alias("joins"))
-    )
-    numbered = members.select("group", "gid").distinct()
-    joined = numbered.join(spans, "group").join(leavers, "gid", "left").join(joiners, "gid", "left")
-    boundaries = F.coalesce("ends", F.lit(0)) + F.coalesce("joins", F.lit(0)) + 1
-    width = F.expr("last_us - first_us").cast("decimal(38, 0)") / boundaries
-    return joined.select(
+    width = F.expr("last_us - first_us").cast("decimal(38, 0)") / F.col("boundaries")
+    return stays.join(F.broadcast(spans), "group").select(
         "gid",
         "group",
         "first_us",
@@ -149,6 +144,9 @@ def groups_of(scan: DataFrame, members: DataFrame, incarnations: DataFrame) -> D
         "first_send_us",
         (F.floor(width) + 1).cast("long").alias("width"),
         "leavers",
+        "returns",
+        "departures",
+        F.expr("departures or coalesce(last_start > first_send_us, false)").alias("changes"),
     )
 
 
@@ -181,12 +179,7 @@ def cell_of(time: str) -> Column:
     return F.expr(f"({time} - first_us) div width")
 
 
-def shape_of(incarnations: DataFrame, groups: DataFrame) -> Shape:
+def shape_of(groups: DataFrame) -> Shape:
     """Tell what the trace has at all: one row of truths is fetched."""
-    told = incarnations.join(groups.select("gid", "first_send_us"), "gid").agg(
-        F.coalesce(F.max(F.col("who") != F.col("mid")), F.lit(False)).alias("returns"),
-        F.coalesce(F.max(F.expr("start > first_send_us or end is not null")), F.lit(False)).alias("changes"),
-        F.coalesce(F.max(F.expr("end is not null")), F.lit(False)).alias("departures"),
-    )
-    row = told.collect()[0]
+    row = groups.agg(*(F.max(name).alias(name) for name in ("returns", "changes", "departures"))).collect()[0]
     return Shape(returns=row["returns"], changes=row["changes"], departures=row["departures"])

@@ -134,15 +134,3 @@ def _with_sent(changes: DataFrame, line: DataFrame, carry: DataFrame) -> DataFra
     sent = F.greatest(F.col("most_before"), F.col("earlier"), F.max("seq").over(so_far))
     told = placed.join(F.broadcast(cells), ["src", "cell"]).withColumn("sent", sent)
     return told.where("stable is not null").select("src", F.col("at").alias("time_us"), "sent", "stable")
-
-
-def gaps_of(line: DataFrame) -> DataFrame:
-    """Return a row before each message whose number does not follow the one before."""
-    missing = F.coalesce(F.col("seq_before") + 1, F.col("first"))
-    gaps = line.withColumn("missing", missing).where("seq > missing")
-    return gaps.select("src", F.col("missing").alias("seq"), F.col("sent").alias("time_us"))
-
-
-def out_of_order(line: DataFrame) -> DataFrame:
-    """Return the messages that were sent before the one with the number before."""
-    return line.where("sent < sent_before").select("src", "seq", F.col("sent").alias("time_us"))

@@ -92,7 +92,8 @@ def packed_messages(pairs: DataFrame, membership: Membership) -> DataFrame:
     """Return one row for each message that anything is told of.
 
     Its columns: src, run, seq, sent, sends, bytes, released_first, released_last, told (the earliest
-    receipt or release and who made it), and pairs, the latest receipt first, of equals the smallest name.
+    receipt or release and who made it), again (whether anybody did anything with it twice), and pairs, the
+    latest receipt first, of equals the smallest name.
     """
     own, start, end = F.col("who") == F.col("src"), F.lit(None).cast("long"), F.lit(None).cast("long")
     if membership.shape.changes or membership.shape.returns:
@@ -119,5 +120,6 @@ def packed_messages(pairs: DataFrame, membership: Membership) -> DataFrame:
         F.min("released").alias("released_first"),
         F.max("released_last").alias("released_last"),
         F.min(F.when(F.col("told").isNotNull(), F.struct("told", "who"))).alias("told"),
+        F.max(again).alias("again"),
         F.sort_array(F.collect_list(pair), asc=False).alias("pairs"),
     )

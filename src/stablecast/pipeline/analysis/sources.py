@@ -45,9 +45,7 @@ def _lacking(judged: DataFrame, first_open: DataFrame, membership: Membership) -
     message = judged.join(F.broadcast(first_open), ["src", "seq"], "left_semi")
     has = F.expr("transform(filter(pairs, p -> p.have is not null), p -> -p.neg)").alias("has")
     asked = message.select("src", "gid", "sent", "sender", has)
-    members = membership.incarnations.where("end is null").join(
-        membership.members.select("mid", "name"), "mid"
-    )
+    members = membership.incarnations.where("end is null").select("gid", "who", "name", "start")
     lacks = asked.join(members, "gid").where(
         "start <= sent and who != sender and not array_contains(has, who)"
     )

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from stablecast.pipeline.analysis import distribution
 from stablecast.pipeline.analysis.number_line import FirstSeq
 from stablecast.pipeline.analysis.violations import KINDS
+from stablecast.pipeline.analysis.workspace import rows_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,8 +26,7 @@ def summary_of(scan: Scan, work: Workspace, *, inputs: Sequence[str], first_seq:
     return {
         **_origin(messages, inputs, first_seq),
         **_events(scan.table, scan.bad_rows),
-        **_messages(messages, 0),
-        **times(distribution.counts_of(messages)),
+        **_messages(distribution.counts_of(messages)),
         "violations": _violations(kinds_of(work.read("violations"))),
     }
 
@@ -42,13 +42,12 @@ def streamed_summary(
     return {
         **_origin(messages, inputs, state.settings["first_seq"]),
         **_events(work.reread("carry-scan"), state.bad_rows),
-        **_messages(messages, state.messages),
-        **times(distribution.summed(counts)),
+        **_messages(distribution.summed(counts)),
         "violations": told,
         "parts": state.part + 1,
         "arrived": arrived,
-        "open": messages.count(),
-        "carried_rows": work.reread("carry-pairs").count(),
+        "open": rows_in(work.folder / "open-messages"),
+        "carried_rows": rows_in(work.kept("carry-pairs")),
         "rebuilt": state.rebuilt,
         "delay_us": state.delay_us,
     }
@@ -65,27 +64,21 @@ def _origin(messages: DataFrame, inputs: Sequence[str], first_seq: FirstSeq) -> 
 
 
 def _events(table: DataFrame, bad_rows: Mapping[str, int]) -> dict[str, Any]:
-    kinds = {row["kind"]: row["n"] for row in table.groupBy("kind").agg(F.sum("events").alias("n")).collect()}
-    span = table.agg(F.min("first_us").alias("first"), F.max("last_us").alias("last")).collect()[0]
-    groups, members, sources = _counts(table)
+    of_kind = (F.sum("events").alias("n"), F.min("first_us").alias("first"), F.max("last_us").alias("last"))
+    rows = table.groupBy("kind").agg(*of_kind).collect()
+    kinds = {row["kind"]: row["n"] for row in rows}
+    there = _counts(table)
     return {
         "events": sum(kinds.values()),
         "kinds": dict(sorted(kinds.items())),
         "bad_rows": sum(bad_rows.values()),
         "bad_rows_by_reason": dict(bad_rows),
-        "groups": groups,
-        "members": members,
-        "sources": sources,
-        "first_us": span["first"],
-        "last_us": span["last"],
+        "groups": there["groups"],
+        "members": there["members"],
+        "sources": there["sources"],
+        "first_us": min((row["first"] for row in rows), default=None),
+        "last_us": max((row["last"] for row in rows), default=None),
     }
-
-
-def _messages(messages: DataFrame, earlier: int) -> dict[str, Any]:
-    """Return how many there are; those that left before are stable."""
-    row = messages.agg(F.count("*").alias("sent"), F.count("stable_us").alias("stable")).collect()[0]
-    sent, stable = row["sent"] + earlier, row["stable"] + earlier
-    return {"messages": sent, "stable": stable, "unstable": sent - stable}
 
 
 def kinds_of(violations: DataFrame) -> dict[str, int]:
@@ -97,15 +90,25 @@ def _violations(found: Mapping[str, int]) -> dict[str, int]:
     return {kind: found.get(kind, 0) for kind in KINDS}
 
 
-def _counts(table: DataFrame) -> tuple[int, int, int]:
+def _counts(table: DataFrame) -> dict[str, int]:
     """Return how many groups, members and sources there are."""
-    members = table.select("group", "member").distinct().count()
-    sources = table.where("kind = 'send'").select("group", "source").distinct().count()
-    return table.select("group").distinct().count(), members, sources
+    told = F.array(
+        F.struct(F.lit("groups").alias("what"), F.lit(None).cast("string").alias("name")),
+        F.struct(F.lit("members").alias("what"), F.col("member").alias("name")),
+        F.struct(
+            F.lit("sources").alias("what"), F.when(F.col("kind") == "send", F.col("source")).alias("name")
+        ),
+    )
+    each = table.select("group", F.explode(told).alias("one")).select("group", "one.*")
+    there = each.where("what = 'groups' or name is not null").distinct().groupBy("what").count().collect()
+    return {"groups": 0, "members": 0, "sources": 0} | {row["what"]: row["count"] for row in there}
 
 
-def times(counts: DataFrame) -> dict[str, Any]:
-    """Return how long messages took to be stable and to be known to be, from a few hundred counts."""
+def _messages(counts: DataFrame) -> dict[str, Any]:
+    """Return how many messages there are, and how long they took to be stable and to be known to be.
+
+    A few hundred counts are fetched.
+    """
     rows = counts.collect()
     told: dict[str, Any] = {}
     histograms = {}
@@ -115,4 +118,7 @@ def times(counts: DataFrame) -> dict[str, Any]:
         total, most = sum(int(row["total"]) for row in own), max((row["most"] for row in own), default=0)
         told[f"{what}_us"] = distribution.described(bins, total, most)
         histograms[what] = distribution.histogram(bins)
-    return told | {"histograms": histograms}
+    sent, stable = (
+        sum(row["count"] for row in rows if row["what"] == what) for what in ("sent", "time_to_stable")
+    )
+    return {"messages": sent, "stable": stable, "unstable": sent - stable, **told, "histograms": histograms}

@@ -35,10 +35,9 @@ class Names:
     """Puts names in the place of numbers."""
 
     def __init__(self, membership: Membership) -> None:
-        members = membership.members.select("mid", "group", "name")
-        self._members = members
+        self._members = membership.members.select("mid", "group", "name")
         self._groups = membership.groups.select("gid", "group")
-        self._incarnations = membership.incarnations.select("who", "mid").join(members, "mid").drop("mid")
+        self._incarnations = membership.incarnations.select("who", "name")
 
     def source(self, frame: DataFrame) -> DataFrame:
         """Add group and source for ``src``."""

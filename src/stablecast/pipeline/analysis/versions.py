@@ -48,8 +48,6 @@ class State:
     bad_rows: Mapping[str, int] = field(default_factory=dict)
     violations: Mapping[str, int] = field(default_factory=dict)
     """Final ones."""
-    messages: int = 0
-    """That have left."""
     rebuilt: int = 0
     """How often everything was computed anew."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -77,6 +75,11 @@ class Versions:
             return None
         told = json.loads((self._state(fitting[-1]) / STATE).read_text(encoding="utf-8"))
         return State(**{**told, "inputs": tuple(told["inputs"])})
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was last said of the tables that are shown."""
+        told: dict[str, Any] = json.loads((self.hidden / "current" / SUMMARY).read_text(encoding="utf-8"))
+        return told
 
     def carry_of(self, state: State | None) -> Path | None:
         """Return the folder of what a state carries on."""

@@ -39,21 +39,31 @@ def as_kind(kind: str, found: DataFrame, *, who: str | Column = "who", time: str
     )
 
 
-def of_messages(judged: DataFrame) -> list[DataFrame]:
+_OF_PAIRS = """
+    inline(concat(
+        transform(filter(pairs, p -> p.released is not null and (stable is null or p.released < stable)),
+            p -> struct('early_release' as kind, -p.neg as who, p.released as time_us)),
+        transform(filter(pairs, p -> not p.own and p.have < sent),
+            p -> struct('receive_before_send' as kind, -p.neg as who, p.have as time_us))))
+"""
+_OF_NEIGHBOURS = """
+    inline(filter(array(
+        struct('gap' as kind, coalesce(seq_before + 1, first) as seq, sent as time_us,
+            seq > coalesce(seq_before + 1, first) as so),
+        struct('send_out_of_order' as kind, seq, sent as time_us, coalesce(sent < sent_before, false) as so)),
+        v -> v.so))
+"""
+
+
+def of_messages(judged: DataFrame) -> DataFrame:
     """Return first releases that were too early, and receipts before the sending."""
-    early = "p.released is not null and (stable is null or p.released < stable)"
-    released = judged.select("src", "seq", F.expr(f"inline(filter(pairs, p -> {early}))"))
-    before = "not p.own and p.have < sent"
-    received = judged.select("src", "seq", F.expr(f"inline(filter(pairs, p -> {before}))"))
-    return [
-        as_kind("early_release", released, who=-F.col("neg"), time="released"),
-        as_kind("receive_before_send", received, who=-F.col("neg"), time="have"),
-    ]
+    return judged.select("src", "seq", F.expr(_OF_PAIRS)).select(*COLUMNS)
 
 
-def of_line(gaps: DataFrame, swapped: DataFrame) -> list[DataFrame]:
-    """Return numbers that are missing, and messages sent before their predecessors."""
-    return [as_kind("gap", gaps, who="src"), as_kind("send_out_of_order", swapped, who="src")]
+def of_line(line: DataFrame) -> DataFrame:
+    """Return numbers that are missing, the first of each gap, and messages sent before their predecessors."""
+    found = line.select("src", F.expr(_OF_NEIGHBOURS))
+    return found.select("kind", "src", "seq", F.col("src").alias("who"), "time_us")
 
 
 def of_unsent(unsent: DataFrame, claims: DataFrame | None) -> DataFrame:
@@ -76,9 +86,15 @@ def of_departed(numbered: DataFrame) -> DataFrame:
     return as_kind("receive_after_departure", numbered.where("late"))
 
 
+def any_repeated(packed: DataFrame) -> bool:
+    """Whether anybody did anything more than once with the same message."""
+    told = packed.agg(F.max(F.col("again") | (F.col("sends") > 1)).alias("again")).collect()[0]
+    return bool(told["again"])
+
+
 def repeated_keys(packed: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Return who did something more than once with which message, and which were sent more than once."""
-    pairs = packed.select("src", "seq", F.expr("inline(filter(pairs, p -> p.again))"))
+    pairs = packed.where("again").select("src", "seq", F.expr("inline(filter(pairs, p -> p.again))"))
     sends = packed.where("sends > 1").select("src", "seq")
     return pairs.select("src", "seq", (-F.col("neg")).alias("who")), sends
 

@@ -92,6 +92,7 @@ class Watch:
             if self.state is not None:
                 self._check_settings(self.state)
                 self._versions.show(self.state)
+                self.summary = self._versions.summary()
             query = self._start()
             try:
                 while not query.awaitTermination(POLL_S):
@@ -196,6 +197,7 @@ class Watch:
             assert before is not None
             self._say(f"part {part}: something came too late for what is settled; computing everything anew")
             again = replace(State(part), rebuilt=before.rebuilt + 1)
+            _check_still_there(before.inputs)
             return self._fold(part, [*before.inputs, *inputs], again, patience.doubled(), anew=True)
 
     def _patience(self, before: State | None) -> Patience:
@@ -252,7 +254,6 @@ class Watch:
             events=known.events + scan.events,
             bad_rows=_added(known.bad_rows, scan.bad_rows),
             violations=_added(known.violations, kinds_of(work.read("final-violations"))),
-            messages=known.messages + work.read("final-messages").count(),
             rebuilt=known.rebuilt,
             settings=self._settings,
         )
@@ -284,6 +285,17 @@ def check_folders(folder: Path, out: Path) -> None:
 def _paths(batch: DataFrame) -> list[str]:
     """Return the names of the files of a part that hold anything, in order."""
     return sorted(row["path"] for row in batch.where("length > 0").select("path").distinct().collect())
+
+
+def _check_still_there(inputs: Sequence[str]) -> None:
+    """Refuse to compute anew what can no longer be read."""
+    try:
+        find_inputs(list(inputs))
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"something came too late, and what was read before is not all there to be read again: {error}"
+            " (accepted: files that stay, or another output folder and more patience with --delay-s)"
+        ) from None
 
 
 def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

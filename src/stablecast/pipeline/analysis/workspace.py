@@ -68,6 +68,13 @@ class WorkFolder:
         return self._spark.read.parquet(str(self.folder / name))
 
 
+def rows_in(folder: Path) -> int:
+    """Return how many rows the Parquet files of a folder say that they have."""
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
+
+
 class Workspace(WorkFolder):
     """A context manager: everything is written beside the output folder, and takes its place at the end."""
 
