@@ -123,15 +123,16 @@ def tables_of(scan: Scan, work: WorkFolder, first_seq: FirstSeq, say: Say) -> No
     membership = membership_of(scan.table, work)
     names = tables.Names(membership)
     with partitions_for(scan.table.sparkSession, scan.events) as partitions:
-        say("bringing each message's events together")
+        say("bringing each message's events together, finding when it was stable")
         numbered = numbered_events(scan.good, membership)
-        packed = work.keep("packed", packed_messages(pairs_of(numbered, partitions), membership))
-        say("finding when each message was stable")
-        judged = work.keep("judged", judged_messages(packed, membership))
+        packed = packed_messages(pairs_of(numbered, partitions), membership)
+        told = work.keep("told", judged_messages(packed, membership))
+        judged = told.where("sent is not null")
+        say("putting messages in line")
         nothing = number_line.nothing_before(judged)
-        runs = work.keep("runs", number_line.runs_of(judged, packed, nothing))
+        runs = work.keep("runs", number_line.runs_of(judged, told, nothing))
         line = work.keep("line", number_line.line_of(judged, runs, first_seq))
-        trace = Trace(scan, membership, names, numbered, packed, judged, runs, line)
+        trace = Trace(scan, membership, names, numbered, told, judged, runs, line)
         say("finding who held it back, who knew when, and what should not be")
         frontiers = number_line.frontiers_of(line, nothing)
         at_once(
@@ -151,15 +152,17 @@ class Trace:
     membership: Membership
     names: Names
     numbered: DataFrame
-    packed: DataFrame
+    told: DataFrame
+    """Of messages, of those that nobody sent too."""
     judged: DataFrame
+    """Of messages that were sent."""
     runs: DataFrame
     line: DataFrame
 
     @property
     def unsent(self) -> DataFrame:
         """What is told of messages that nobody sent."""
-        return self.packed.where("sent is null")
+        return self.told.where("sent is null")
 
 
 def _write_claims(trace: Trace, work: WorkFolder) -> None:
@@ -168,8 +171,9 @@ def _write_claims(trace: Trace, work: WorkFolder) -> None:
 
     detections = early = beyond = None
     if trace.scan.kinds.get("stable"):
-        claims = work.keep("claims", detection.claims_of(trace.packed))
-        detections = detection.detections_of(claims, trace.judged, trace.runs)
+        claims = work.keep("claims", detection.claims_of(trace.told))
+        steps = work.keep("claim-steps", detection.steps_of(claims, trace.runs))
+        detections = detection.detections_of(steps, trace.judged)
         early = work.keep("early", detection.early_claims(claims, trace.line, trace.runs))
         beyond = detection.claims_of_unsent(claims, trace.runs)
     known = tables.with_detections(trace.judged.drop("pairs"), detections)
@@ -191,8 +195,8 @@ def _write_violations(
         found.append(violations.of_claims(early))
     if trace.membership.shape.departures:
         found.append(violations.of_departed(trace.numbered))
-    if violations.any_repeated(trace.packed):
-        pairs, sends = violations.repeated_keys(trace.packed)
+    if violations.any_repeated(trace.told):
+        pairs, sends = violations.repeated_keys(trace.told)
         pairs, sends = work.keep("again", pairs), work.keep("sent-again", sends)
         found += violations.of_repeats(trace.numbered, pairs, sends, trace.judged, early)
     work.write("violations", tables.violations_table(violations.all_of(found), trace.names).coalesce(8))
@@ -202,7 +206,7 @@ def _write_holdings(trace: Trace, work: WorkFolder) -> None:
     """Write what members held."""
     from stablecast.pipeline.analysis import holdings, tables
 
-    held = holdings.holdings_of(trace.judged, trace.unsent, trace.membership)
+    held = holdings.holdings_of(trace.told, trace.membership)
     spans = holdings.cell_bits(trace.membership)
     changes = holdings.changes_of(held, spans)
     cells = work.keep("cells", holdings.cells_of(changes))

@@ -20,19 +20,13 @@ if TYPE_CHECKING:
 
 def claims_of(packed: DataFrame) -> DataFrame:
     """Return each one's first claim of a number: src, run, seq, who, own, claimed, start, end, again."""
-    claims = packed.select("src", "run", "seq", F.expr("inline(filter(pairs, p -> p.claimed is not null))"))
-    return claims.withColumn("who", -F.col("neg")).drop("neg", "have", "released")
+    return packed.select("src", "run", "seq", F.expr("inline(claims)"))
 
 
-def detections_of(claims: DataFrame, messages: DataFrame, runs: DataFrame) -> DataFrame:
+def detections_of(steps: DataFrame, messages: DataFrame) -> DataFrame:
     """Return src, run, seq, detected_first, detected_last, by claims of members that must have a message."""
-    steps = _steps(claims, runs.where("messages > 0").select("src", "run"))
-    always = F.expr("start is null and end is null")
-    shared = steps.where(always).groupBy("src", "run", "low", "high")
-    plain = shared.agg(F.min("at").alias("first"), F.max("at").alias("last")).select(
-        "src", "run", F.explode(F.sequence("low", "high")).alias("seq"), "first", "last"
-    )
-    sometimes = steps.where(~always).select(
+    throughout = F.expr("to_the_end and start is null and end is null")
+    sometimes = steps.where(~throughout).select(
         "src", "run", F.explode(F.sequence("low", "high")).alias("seq"), "who", "own", "start", "end", "at"
     )
     required = "(own and who = sender) or ((start is null or start <= sent) and (end is null or end > sent))"
@@ -42,37 +36,79 @@ def detections_of(claims: DataFrame, messages: DataFrame, runs: DataFrame) -> Da
         .select("src", "run", "seq", F.col("at").alias("first"), F.col("at").alias("last"))
     )
     return (
-        plain.union(chosen)
+        _covered(steps.where(throughout), messages)
+        .union(chosen)
         .groupBy("src", "run", "seq")
         .agg(F.min("first").alias("detected_first"), F.max("last").alias("detected_last"))
     )
 
 
-def _steps(claims: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return low, high and at: since when each claimer has covered these numbers of a run with messages."""
-    claimers = claims.groupBy("src", "who").agg(*(F.first(c).alias(c) for c in ("own", "start", "end")))
-    first = claims.groupBy("src", "who", "run").agg(F.min("claimed").alias("first"))
-    nothing = runs.join(claimers.select("src", "who"), "src").select(
-        "src", "who", "run", F.lit(None).cast("long")
-    )
-    cells = first.union(nothing).groupBy("src", "who", "run").agg(F.min("first").alias("first"))
-    after = Window.partitionBy("src", "who").orderBy(F.desc("run")).rowsBetween(Window.unboundedPreceding, -1)
-    later = cells.withColumn("later", F.min("first").over(after)).join(runs, ["src", "run"], "left_semi")
-    ends = later.where("later is not null").select(
-        "src", "run", "who", F.expr(f"(run + 1) * {RUN} - 1").alias("seq"), F.col("later").alias("claimed")
-    )
-    within = claims.select("src", "run", "who", "seq", "claimed").join(runs, ["src", "run"], "left_semi")
-    points = within.union(ends).groupBy("src", "run", "who", "seq").agg(F.min("claimed").alias("claimed"))
-    downwards = Window.partitionBy("src", "run", "who").orderBy(F.desc("seq"))
-    steps = points.select(
+def _covered(steps: DataFrame, messages: DataFrame) -> DataFrame:
+    """Return src, run, seq, first and last: when messages were covered by the first and the last claimer.
+
+    For claimers that cover whole runs, whoever they are. Each covers later numbers no earlier, so the last
+    to cover a number did so at the latest time of all steps that begin up to it, and the first at the
+    earliest of all that end there or later.
+    """
+    nothing = F.lit(None).cast("long")
+    ends = F.explode(
+        F.array(
+            F.struct(F.col("low").alias("seq"), F.lit(0).alias("what")),
+            F.struct(F.col("high").alias("seq"), F.lit(2).alias("what")),
+        )
+    ).alias("one")
+    points = steps.select("src", "run", ends, "at").select("src", "run", "one.*", "at")
+    points = points.union(messages.select("src", "run", "seq", F.lit(1), nothing))
+    # Both ways: a frame that reaches to the end would be gone through again for each row.
+    run, so_far = Window.partitionBy("src", "run"), (Window.unboundedPreceding, 0)
+    upwards = run.orderBy("seq", "what").rowsBetween(*so_far)
+    downwards = run.orderBy(F.desc("seq"), F.desc("what")).rowsBetween(*so_far)
+    begun = F.when(F.col("what") == 0, F.col("at"))
+    ended = F.when(F.col("what") == 2, F.col("at"))
+    told = points.select(
         "src",
         "run",
-        "who",
-        (F.coalesce(F.lead("seq").over(downwards), F.expr(f"run * {RUN} - 1")) + 1).alias("low"),
-        F.col("seq").alias("high"),
-        F.min("claimed").over(downwards.rowsBetween(Window.unboundedPreceding, 0)).alias("at"),
+        "seq",
+        "what",
+        F.min(ended).over(downwards).alias("first"),
+        F.max(begun).over(upwards).alias("last"),
     )
-    return steps.join(F.broadcast(claimers), ["src", "who"])
+    return told.where("what = 1 and first is not null").drop("what")
+
+
+def steps_of(claims: DataFrame, runs: DataFrame) -> DataFrame:
+    """Return low, high and at: since when each claimer has covered these numbers of a run with messages.
+
+    Further columns: src, run, who, own, start, end, and to_the_end, which tells of those that cover all of
+    the run, sooner or later.
+    """
+    asked = runs.where("messages > 0").select("src", "run")
+    claimer = ("src", "who", "own", "start", "end")
+    nothing = asked.join(claims.select(*claimer).distinct(), "src").select(
+        *claimer, "run", F.lit(None).cast("long"), F.lit(True)
+    )
+    every = claims.select(*claimer, "run", "claimed", F.lit(False).alias("asked")).union(nothing)
+    cells = every.groupBy(*claimer, "run").agg(F.min("claimed").alias("first"), F.max("asked").alias("asked"))
+    after = Window.partitionBy("src", "who").orderBy(F.desc("run")).rowsBetween(Window.unboundedPreceding, -1)
+    later = cells.withColumn("later", F.min("first").over(after)).where("asked and later is not null")
+    last = F.expr(f"(run + 1) * {RUN} - 1")
+    ends = later.select(*claimer, "run", last.alias("seq"), F.col("later").alias("claimed"))
+    within = claims.join(F.broadcast(asked), ["src", "run"], "left_semi")
+    downwards = Window.partitionBy("src", "run", "who").orderBy(F.desc("seq"))
+    steps = (
+        within.select(*ends.columns)
+        .union(ends)
+        .select(
+            *claimer,
+            "run",
+            (F.coalesce(F.lead("seq").over(downwards), F.expr(f"run * {RUN} - 1")) + 1).alias("low"),
+            F.col("seq").alias("high"),
+            (F.first("seq").over(downwards) == last).alias("to_the_end"),
+            F.min("claimed").over(downwards.rowsBetween(Window.unboundedPreceding, 0)).alias("at"),
+        )
+    )
+    # Of two claims of the same number, one covers nothing.
+    return steps.where("low <= high")
 
 
 def early_claims(claims: DataFrame, line: DataFrame, runs: DataFrame) -> DataFrame:

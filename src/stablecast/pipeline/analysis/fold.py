@@ -115,31 +115,29 @@ class Part:
         return self.work.keep("pairs", _merged(new.union(self.old_pairs)))
 
     @cached_property
-    def packed(self) -> DataFrame:
-        """The same, one row a message."""
-        return self.work.keep("packed", packed_messages(self.pairs, self.membership))
-
-    @cached_property
     def claims(self) -> DataFrame:
         """The claims that still matter."""
-        return self.work.keep("claims", detection.claims_of(self.packed))
+        return self.work.keep("claims", detection.claims_of(self.bare))
 
     @cached_property
     def bare(self) -> DataFrame:
-        """Open messages with their truth."""
-        return self.work.keep("bare", judged_messages(self.packed, self.membership))
+        """The same, one row a message, with its truth; those that nobody sent are among them."""
+        packed = packed_messages(self.pairs, self.membership)
+        return self.work.keep("bare", judged_messages(packed, self.membership))
 
     @cached_property
     def runs(self) -> DataFrame:
         """The runs of numbers of what is open, and of what left before its turn."""
-        messages = self.bare.select(*number_line.LINE).union(self.thin)
-        return self.work.keep("runs", number_line.runs_of(messages, self.packed, self.before))
+        return self.work.keep("runs", number_line.runs_of(self._in_line, self.bare, self.before))
 
     @cached_property
     def line(self) -> DataFrame:
         """The same messages in the order of their numbers."""
-        messages = self.bare.select(*number_line.LINE).union(self.thin)
-        return self.work.keep("line", number_line.line_of(messages, self.runs, self.first_seq))
+        return self.work.keep("line", number_line.line_of(self._in_line, self.runs, self.first_seq))
+
+    @property
+    def _in_line(self) -> DataFrame:
+        return self.bare.where("sent is not null").select(*number_line.LINE).union(self.thin)
 
     @cached_property
     def claimers(self) -> DataFrame:
@@ -156,13 +154,19 @@ class Part:
         return self.work.keep("releasers", now.union(old).distinct())
 
     @cached_property
-    def judged(self) -> DataFrame:
-        """Open messages with truth, detections, and whether they leave now."""
-        detected = detection.detections_of(self.claims, self.bare, self.runs)
+    def known(self) -> DataFrame:
+        """What is told of open messages, with truth, detections, and whether they leave now."""
+        steps = self.work.keep("claim-steps", detection.steps_of(self.claims, self.runs))
+        detected = detection.detections_of(steps, self.bare.where("sent is not null"))
         known = tables.with_detections(self.bare, detected)
         linger = self.patience.linger_us
         marked = leaving.marked(known, self.marks, self.claimers, self.releasers, self.membership, linger)
-        return self.work.keep("judged", marked)
+        return self.work.keep("known", marked)
+
+    @property
+    def judged(self) -> DataFrame:
+        """Those of them that were sent."""
+        return self.known.where("sent is not null")
 
     @cached_property
     def stops(self) -> DataFrame:

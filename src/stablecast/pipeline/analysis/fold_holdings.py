@@ -22,9 +22,8 @@ def write_holdings(part: Part) -> None:
     """Write buffers and occupancy, and carry on what they need."""
     work, membership = part.work, part.membership
     spans = holdings.cell_bits(membership)
-    unsent = part.packed.where("sent is null")
     open_now = _open_holdings(part)
-    held = holdings.holdings_of(part.judged, unsent, membership)
+    held = holdings.holdings_of(part.known, membership)
     changes = work.keep("changes", _changes(part, held, open_now, spans))
     before = part.numbers.of_member(part.carry.table("held"))
     lasted = _lasted(part, held, open_now, spans)
@@ -141,9 +140,7 @@ def _carry_holdings(part: Part, changes: DataFrame, before: DataFrame, open_now:
     done = changes.where("at < now").drop("before", "now")
     level = done.groupBy("mid").agg(F.sum("count").alias("rise"), F.sum("size").alias("rise_bytes"))
     peaks = _peaks(done, before.drop("message_us"))
-    gone = holdings.holdings_of(
-        part.judged.where("leaves"), part.packed.where("false"), part.membership, by="who"
-    )
+    gone = holdings.holdings_of(part.judged.where("leaves"), part.membership, by="who")
     incarnations = part.membership.incarnations.select("who", "mid")
     closed = (
         gone.where("end is not null")

@@ -40,7 +40,7 @@ def write_violations(part: Part) -> None:
     final.append(violations.of_line(absorbed))
     still = [violations.of_line(rest)]
     beyond = detection.claims_of_unsent(part.claims, part.runs)
-    still.append(violations.of_unsent(part.packed.where("sent is null"), beyond))
+    still.append(violations.of_unsent(part.bare.where("sent is null"), beyond))
     repeated = repeats.where("kind in ('release', 'stable')").union(_old(part, "repeats").select(*_EVENT))
     told = work.keep("told", _not_reported(part, _of_messages(part, early, repeated)))
     now = part.marks.select(F.col("mid").alias("src"), "now")
@@ -58,7 +58,7 @@ def _old(part: Part, name: str) -> DataFrame:
 
 def _repeats(part: Part) -> DataFrame:
     """Return what was done once more in this part, as events."""
-    pairs, sends = violations.repeated_keys(part.packed)
+    pairs, sends = violations.repeated_keys(part.bare)
     new = part.numbered.where("not late").select(*_EVENT)
     once = part.old_pairs.select("src", "seq", "who", F.expr(_DONE_ONCE)).select(*_EVENT)
     every = new.union(once)

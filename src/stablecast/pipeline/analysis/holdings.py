@@ -28,18 +28,13 @@ _HOLDINGS = """
 """
 
 
-def holdings_of(
-    judged: DataFrame, unsent: DataFrame, membership: Membership, *, by: str = "mid"
-) -> DataFrame:
+def holdings_of(told: DataFrame, membership: Membership, *, by: str = "mid") -> DataFrame:
     """Return mid, begin, end (null if it is held to the end), bytes: a row for each message that one held.
 
-    By ``who`` instead of ``mid`` if asked for.
+    ``told`` has messages that nobody sent too. By ``who`` instead of ``mid`` if asked for.
     """
-    nobody = unsent.select(
-        "pairs", F.lit(None).cast("long").alias("sent"), F.lit(-1).alias("sender"), F.lit(0)
-    )
-    known = judged.select("pairs", "sent", "sender", F.coalesce("bytes", F.lit(0)).alias("bytes"))
-    held = known.union(nobody).select(F.expr(_HOLDINGS), "bytes")
+    size = F.coalesce("bytes", F.lit(0)).alias("bytes")
+    held = told.select("pairs", "sent", "sender", size).select(F.expr(_HOLDINGS), "bytes")
     if by == "mid" and membership.shape.returns:
         names = membership.incarnations.select("who", "mid")
         held = held.join(F.broadcast(names), "who")

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from stablecast.pipeline.analysis.membership import EVER, Membership
+from stablecast.pipeline.analysis.membership import Membership
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_LAST_TOUCHED = f"""
-    array_max(transform(pairs, p -> greatest(coalesce(p.have, {EVER}), coalesce(p.released, {EVER}),
-        coalesce(p.claimed, {EVER}))))
+_LAST_TOUCHED = """
+    greatest(array_max(transform(pairs, p -> greatest(p.have, p.released))),
+        array_max(transform(claims, c -> c.claimed)))
 """
-_DONE = "sent < now and stable < now and touched < now and coalesce(detected_last < now, true)"
+_DONE = (
+    "sent < now and stable < now and coalesce(touched < now, true) and coalesce(detected_last < now, true)"
+)
 _GOING = "exists(pairs, p -> coalesce(p.end >= now, false) and p.released is null)"
 _CLAIMED = "(claimers is null or not exists(claimers, c -> c.start <= sent and c.covered < seq))"
 _RELEASED = """

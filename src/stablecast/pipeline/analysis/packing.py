@@ -91,9 +91,10 @@ def _times(code: int) -> Column:
 def packed_messages(pairs: DataFrame, membership: Membership) -> DataFrame:
     """Return one row for each message that anything is told of.
 
-    Its columns: src, run, seq, sent, sends, bytes, released_first, released_last, told (the earliest
-    receipt or release and who made it), again (whether anybody did anything with it twice), and pairs, the
-    latest receipt first, of equals the smallest name.
+    Its columns: src, run, seq, sent, sends, bytes, received_first (by another), released_first,
+    released_last, told (the earliest receipt or release and who made it), again (whether anybody did anything
+    with it twice), claims (who says that it is stable), and pairs, the latest receipt first, of equals the
+    smallest name.
     """
     own, start, end = F.col("who") == F.col("src"), F.lit(None).cast("long"), F.lit(None).cast("long")
     if membership.shape.changes or membership.shape.returns:
@@ -107,19 +108,23 @@ def packed_messages(pairs: DataFrame, membership: Membership) -> DataFrame:
         "have",
         (-F.col("who")).alias("neg"),
         "released",
-        "claimed",
         own.alias("own"),
         again.alias("again"),
         start.alias("start"),
         end.alias("end"),
     )
+    claim = F.struct(
+        "who", "claimed", own.alias("own"), again.alias("again"), start.alias("start"), end.alias("end")
+    )
     return pairs.groupBy(*MESSAGE_KEY).agg(
         F.min("sent").alias("sent"),
         F.sum("sends").alias("sends"),
         F.max("bytes").alias("bytes"),
+        F.min(F.when(~own, F.col("have"))).alias("received_first"),
         F.min("released").alias("released_first"),
         F.max("released_last").alias("released_last"),
         F.min(F.when(F.col("told").isNotNull(), F.struct("told", "who"))).alias("told"),
         F.max(again).alias("again"),
+        F.collect_list(F.when(F.col("claimed").isNotNull(), claim)).alias("claims"),
         F.sort_array(F.collect_list(pair), asc=False).alias("pairs"),
     )

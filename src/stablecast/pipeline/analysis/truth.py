@@ -28,11 +28,14 @@ _LATEST = """
         array(struct(least(sent, sender_end) as at, -sender as neg)),
         transform(coalesce(left, array()), l -> struct(l.end as at, l.neg as neg))), false)
 """
+_ODD = """
+    sent is not null and (
+        (released_first is not null and (stable is null or released_first < stable)) or received_first < sent)
+"""
 
 
 def with_senders(packed: DataFrame, membership: Membership) -> DataFrame:
-    """Add gid, sender (an incarnation), sender_start and sender_end; what nobody sent is left out."""
-    sent = packed.where("sent is not null")
+    """Add gid, sender (an incarnation), sender_start and sender_end."""
     columns: list[str | Column] = [
         "gid",
         F.col("mid").alias("src"),
@@ -41,12 +44,12 @@ def with_senders(packed: DataFrame, membership: Membership) -> DataFrame:
     ]
     if not membership.shape.returns:
         senders = membership.members.select(*columns)
-        return sent.join(F.broadcast(senders), "src").withColumn("sender", F.col("src"))
+        return packed.join(F.broadcast(senders), "src").withColumn("sender", F.col("src"))
     senders = membership.members.select(*columns, "starts", "ends")
     place = F.expr("greatest(size(filter(starts, s -> s <= sent)) - 1, 0)")
     several = F.col("starts").isNotNull()
     return (
-        sent.join(F.broadcast(senders), "src")
+        packed.join(F.broadcast(senders), "src")
         .withColumn("place", F.when(several, place).otherwise(0))
         .withColumn("sender", F.col("src") + F.col("place"))
         .withColumn("sender_start", F.expr("if(starts is null, sender_start, starts[place])"))
@@ -56,10 +59,10 @@ def with_senders(packed: DataFrame, membership: Membership) -> DataFrame:
 
 
 def judged_messages(packed: DataFrame, membership: Membership) -> DataFrame:
-    """Return each message that was sent, with its truth.
+    """Return each message with its truth; where nobody sent it, ``sent`` and ``stable`` are null.
 
     Adds to :func:`with_senders`: stable, last (the incarnation that completed it), held (how much later than
-    the one before), required, received.
+    the one before), required, received, and odd (whether it was released too early or received too early).
     """
     counted = _with_counts(with_senders(packed, membership), membership)
     has = counted.withColumn("has", F.expr(_HAS))
@@ -90,12 +93,13 @@ def judged_messages(packed: DataFrame, membership: Membership) -> DataFrame:
         ),
         F.expr(f"staying + leaving + int(not {present})").alias("required"),
         F.expr("size(has) + int(sender_end is null or sent <= sender_end)").alias("received"),
-    )
+    ).withColumn("odd", F.coalesce(F.expr(_ODD), F.lit(False)))
 
 
 def _with_counts(sent: DataFrame, membership: Membership) -> DataFrame:
     """Add staying, leaving (how many were members when it was sent, and stayed or left later) and leavers."""
     spans = membership.groups.select("gid", "first_us", "width", "leavers")
     placed = sent.join(F.broadcast(spans), "gid").withColumn("cell", cell_of("sent"))
-    in_span = F.expr(f"since <= sent and (sent < until or until = {NEVER})")
-    return placed.join(F.broadcast(membership.epochs), ["gid", "cell"]).where(in_span)
+    epochs = membership.epochs.withColumnsRenamed({"gid": "of_gid", "cell": "of_cell"})
+    here = F.expr(f"gid = of_gid and cell = of_cell and since <= sent and (sent < until or until = {NEVER})")
+    return placed.join(F.broadcast(epochs), here, "left")

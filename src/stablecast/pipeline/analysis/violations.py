@@ -57,7 +57,7 @@ _OF_NEIGHBOURS = """
 
 def of_messages(judged: DataFrame) -> DataFrame:
     """Return first releases that were too early, and receipts before the sending."""
-    return judged.select("src", "seq", F.expr(_OF_PAIRS)).select(*COLUMNS)
+    return judged.where("odd").select("src", "seq", F.expr(_OF_PAIRS)).select(*COLUMNS)
 
 
 def of_line(line: DataFrame) -> DataFrame:
