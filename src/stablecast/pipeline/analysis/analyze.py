@@ -86,12 +86,13 @@ def _analyzed(
     )
     from stablecast.pipeline.analysis.scan import scanned
     from stablecast.pipeline.analysis.summary import summary_of
-    from stablecast.pipeline.analysis.workspace import Workspace, little_ado, partitions_for
+    from stablecast.pipeline.analysis.workspace import Workspace, is_small, little_ado, partitions_for
 
     began = time.monotonic()
     inputs = find_inputs([str(path) for path in paths], format=asked.format, without=[str(out)])
-    workspace = Workspace(out, spark, replace=asked.replace)
-    with workspace as work, partitions_for(spark, 0), little_ado(spark, inputs.size):
+    small = is_small(inputs.size)
+    workspace = Workspace(out, spark, replace=asked.replace, small=small)
+    with workspace as work, partitions_for(spark, 0), little_ado(spark, small=small):
         say("reading")
         events = classified_events(spark, inputs, asked.foreign, first_seq=asked.first_seq)
 

@@ -51,7 +51,7 @@ def scanned(events: DataFrame, work: WorkFolder, explain: Callable[[Mapping[str,
     """Look through events once; if bad rows are to be explained, they are refused."""
     # What a source sends, it sends: who wrote it down does not matter.
     sender = F.when(F.col("kind") == "send", F.col("source")).otherwise(F.col("member"))
-    events = events.withColumn("member", F.coalesce(sender, F.col("member")))
+    events = work.in_place(events.withColumn("member", F.coalesce(sender, F.col("member"))))
     table = work.keep("scan", scan_table(events))
     rows = table.groupBy("problem", "kind").agg(F.sum("events").alias("events")).collect()
     bad = {row["problem"]: row["events"] for row in rows if row["problem"] is not None}

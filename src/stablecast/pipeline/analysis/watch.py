@@ -33,7 +33,14 @@ from stablecast.pipeline.analysis.reading import (
 from stablecast.pipeline.analysis.scan import scanned
 from stablecast.pipeline.analysis.summary import kinds_of, streamed_summary
 from stablecast.pipeline.analysis.versions import GROWING, HIDDEN, State, Versions
-from stablecast.pipeline.analysis.workspace import WorkFolder, at_once, little_ado, locked, partitions_for
+from stablecast.pipeline.analysis.workspace import (
+    WorkFolder,
+    at_once,
+    is_small,
+    little_ado,
+    locked,
+    partitions_for,
+)
 from stablecast.pipeline.interrupt import cancel_until
 
 if TYPE_CHECKING:
@@ -217,19 +224,26 @@ class Watch:
     ) -> tuple[State, dict[str, Any]]:
         found = find_inputs(list(inputs))
         carry = Carry(self._spark, None if anew else self._versions.carry_of(before))
-        with little_ado(self._spark, None if found.size is None else found.size + carry.size):
-            state, summary, work = self._computed(part, found, before, carry, patience)
+        small = is_small(None if found.size is None else found.size + carry.size)
+        work = WorkFolder(self._versions.begin(part), self._spark, small=small)
+        with little_ado(self._spark, small=small):
+            state, summary = self._computed(work, part, found, before, carry, patience)
         known = before or State(part)
         files = {table: self._final_files(part, known, work, table) for table in GROWING}
         return replace(state, inputs=(*known.inputs, *inputs), files=files), summary
 
     def _computed(
-        self, part: int, found: Inputs, before: State | None, carry: Carry, patience: Patience
-    ) -> tuple[State, dict[str, Any], WorkFolder]:
+        self,
+        work: WorkFolder,
+        part: int,
+        found: Inputs,
+        before: State | None,
+        carry: Carry,
+        patience: Patience,
+    ) -> tuple[State, dict[str, Any]]:
         options = self._watching.options
         # What was kept of a growing trace is in the schema already.
         foreign = Foreign() if self._watching.follow else options.foreign
-        work = WorkFolder(self._versions.begin(part), self._spark)
         events = classified_events(self._spark, found, foreign, first_seq=options.first_seq)
 
         def explain(bad: Mapping[str, int]) -> str:
@@ -258,7 +272,7 @@ class Watch:
             settings=self._settings,
         )
         summary = streamed_summary(work, state, arrived=scan.events, inputs=[str(self.folder)])
-        return state, summary, work
+        return state, summary
 
     def _final_files(self, part: int, before: State, work: WorkFolder, table: str) -> list[str]:
         new = self._versions.take_final(part, work, table)

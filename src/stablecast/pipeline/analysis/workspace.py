@@ -36,8 +36,10 @@ class WorkFolder:
     On a cluster every machine has to see the folder under the same path.
     """
 
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
+    def __init__(self, folder: Path, spark: SparkSession, *, small: bool = False) -> None:
         self.folder = folder
+        self.small = small
+        """Whether all of a table is best handled in one place, without bringing anything together first."""
         self._spark = spark
 
     def keep(self, name: str, frame: DataFrame) -> DataFrame:
@@ -46,11 +48,15 @@ class WorkFolder:
         # Read once or twice, these files need not be small.
         frame.write.options(**{"compression": "lz4", "parquet.enable.dictionary": "false"}).parquet(path)
         # An empty table has to keep its columns, so these are not taken from the files.
-        return self._spark.read.schema(frame.schema).parquet(path)
+        return self.in_place(self._spark.read.schema(frame.schema).parquet(path))
+
+    def in_place(self, frame: DataFrame) -> DataFrame:
+        """Return a frame in one partition if everything is small: then Spark shuffles nothing."""
+        return frame.coalesce(1) if self.small else frame
 
     def reread(self, name: str) -> DataFrame:
         """Return something that was kept before."""
-        return self._spark.read.parquet(str(self.kept(name)))
+        return self.in_place(self._spark.read.parquet(str(self.kept(name))))
 
     def kept(self, name: str) -> Path:
         """Return where something was kept."""
@@ -65,7 +71,7 @@ class WorkFolder:
 
     def read(self, name: str) -> DataFrame:
         """Read a table of the output."""
-        return self._spark.read.parquet(str(self.folder / name))
+        return self.in_place(self._spark.read.parquet(str(self.folder / name)))
 
 
 def rows_in(folder: Path) -> int:
@@ -78,11 +84,11 @@ def rows_in(folder: Path) -> int:
 class Workspace(WorkFolder):
     """A context manager: everything is written beside the output folder, and takes its place at the end."""
 
-    def __init__(self, out: Path, spark: SparkSession, *, replace: bool = False) -> None:
+    def __init__(self, out: Path, spark: SparkSession, *, replace: bool = False, small: bool = False) -> None:
         self.out = out.absolute()
         self._replace = replace
         self._lock: IO[str] | None = None
-        super().__init__(self.out, spark)
+        super().__init__(self.out, spark, small=small)
 
     def __enter__(self) -> Workspace:
         check_free(self.out, replace=self._replace)
@@ -163,7 +169,7 @@ def empty(spark: SparkSession, columns: str) -> DataFrame:
 
     schema = StructType.fromDDL(columns)
     assert isinstance(schema, StructType)
-    return spark.range(0).select(*(F.lit(None).cast(one.dataType).alias(one.name) for one in schema.fields))
+    return spark.range(0, 0, numPartitions=1).select(*(F.lit(None).cast(one.dataType).alias(one.name) for one in schema.fields))
 
 
 def at_once(*calls: Callable[[], object]) -> None:
@@ -186,10 +192,14 @@ def partitions_for(spark: SparkSession, events: int) -> Iterator[int]:
         yield partitions
 
 
+def is_small(size: int | None) -> bool:
+    """Tell whether so many bytes are few, as far as that is known."""
+    return size is not None and size < SMALL_BYTES
+
+
 @contextmanager
-def little_ado(spark: SparkSession, size: int | None) -> Iterator[None]:
-    """Let Spark neither compile queries nor plan them again while they run, if they are of so few bytes."""
-    small = size is not None and size < SMALL_BYTES
+def little_ado(spark: SparkSession, *, small: bool) -> Iterator[None]:
+    """Let Spark neither compile queries nor plan them again while they run, if they are small."""
     with _settings(spark, QUICK_QUERIES if small else {}):
         yield
 
