@@ -169,7 +169,9 @@ def empty(spark: SparkSession, columns: str) -> DataFrame:
 
     schema = StructType.fromDDL(columns)
     assert isinstance(schema, StructType)
-    return spark.range(0, 0, numPartitions=1).select(*(F.lit(None).cast(one.dataType).alias(one.name) for one in schema.fields))
+    return spark.range(0, 0, numPartitions=1).select(
+        *(F.lit(None).cast(one.dataType).alias(one.name) for one in schema.fields)
+    )
 
 
 def at_once(*calls: Callable[[], object]) -> None:
