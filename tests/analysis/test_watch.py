@@ -1,8 +1,10 @@
 """A stream folded part by part gives what the analysis of the whole trace gives, and carries little on."""
 
+import gzip
 import json
 import os
 import random
+import shutil
 import threading
 
 import pyarrow as pa
@@ -104,12 +106,13 @@ class Watched:
             lines = [json.dumps(row) for row in part.to_pylist()]
             file.write_text("\n".join([*lines, '{"group": "healthy"}', ""]))
 
-    def run(self, **changes):
-        """Read what is there, one file at a time."""
+    def run(self, out=None, **changes):
+        """Read what is there, one file at a time; return what is said of all of it."""
         options = Options(on_bad_rows="count", **changes)
         watching = Watching(options=options, patience=PATIENCE, once=True, files_per_part=1)
-        watch = Watch(self.folder, self.out, self.spark, watching, self.lines.append, self.told.append)
+        watch = Watch(self.folder, out or self.out, self.spark, watching, self.lines.append, self.told.append)
         watch.run(threading.Event())
+        return watch.summary
 
 
 @pytest.fixture(scope="module")
@@ -183,3 +186,39 @@ def test_other_settings_and_an_output_in_use_are_refused(watched):
     ):
         watched.run()
     assert len(watched.told) == PARTS
+
+
+def test_a_run_with_nothing_new_says_what_is_known(watched):
+    assert watched.run() == watched.told[-1]
+    assert len(watched.told) == PARTS
+
+
+def test_what_is_late_and_cannot_be_computed_anew_is_told_in_one_line(watched, tmp_path):
+    """In a copy of the output, which another run may go on from as well."""
+    out = tmp_path / "out"
+    shutil.copytree(watched.out, out, symlinks=True)
+    before = (out / "summary.json").read_text(encoding="utf-8")
+    gone = watched.folder / "b.jsonl"
+    gone.rename(tmp_path / "b.jsonl")
+    watched.arrive("d.parquet", healthy_group().slice(10, 5))
+    with pytest.raises(InvalidInput) as caught:
+        watched.run(out)
+    assert str(caught.value) == (
+        "something came too late, and what was read before is not all there to be read again:"
+        f" '{gone}' does not exist (accepted: files, folders and patterns)"
+        " (accepted: files that stay, or another output folder and more patience with --delay-s)"
+    )
+    assert (out / "summary.json").read_text(encoding="utf-8") == before
+
+
+def test_a_file_that_cannot_be_read_ends_it_with_one_line(spark, tmp_path):
+    watched = Watched(spark, tmp_path)
+    text = "".join(json.dumps(row) + "\n" for row in healthy_group().to_pylist())
+    (watched.folder / "cut.jsonl.gz").write_bytes(gzip.compress(text.encode())[:-1000])
+    with pytest.raises(InvalidInput) as caught:
+        watched.run()
+    assert str(caught.value) == (
+        f"cannot read '{watched.folder}/cut.jsonl.gz': Unexpected end of input stream (it is damaged or cut"
+        " short)"
+    )
+    assert [file.name for file in watched.out.iterdir()] == [HIDDEN]

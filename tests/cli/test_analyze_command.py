@@ -228,26 +228,13 @@ def test_an_interruption_leaves_neither_files_nor_spark_behind(tmp_path):
     assert everything(tmp_path) == [str(tmp_path / "a.jsonl")]
 
 
-def test_a_file_that_cannot_be_read_ends_watch_with_one_line(tmp_path):
-    (tmp_path / "in").mkdir()
-    cut_gzip(tmp_path / "in" / "cut.jsonl.gz")
-    with Process("watch", tmp_path / "in", "--out", tmp_path / "out") as command:
-        code, told = command.end()
-    assert code == 2
-    assert told == [
-        f"stablecast: cannot read '{tmp_path}/in/cut.jsonl.gz': Unexpected end of input stream (it is damaged"
-        " or cut short)"
-    ]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_watch_stops_in_the_middle_of_a_part_without_a_word(tmp_path, number):
+def test_watch_stops_in_the_middle_of_a_part_without_a_word(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl").write_text(lines({"kind": "send"}, {}))
     with Process("watch", tmp_path / "in", "--out", tmp_path / "out") as command:
         await_true(lambda: any((tmp_path / "out").glob(".watch/work/*/.work/*")))
-        # To all processes, as a service manager or a terminal does.
-        os.killpg(command.process.pid, number)
+        # To all processes, as a service manager does.
+        os.killpg(command.process.pid, signal.SIGTERM)
         assert command.end() == (0, [])
     assert everything(tmp_path / "out")[0] == str(tmp_path / "out" / ".watch")
     assert not (tmp_path / "out" / "summary.json").exists()

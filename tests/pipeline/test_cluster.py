@@ -1,12 +1,19 @@
-"""The same sweep on one core, on two, and on a standalone cluster that loses a worker half-way."""
+"""A sweep on one core, on two, and on a standalone cluster that loses a worker; an analysis on one, too."""
 
+import json
 import subprocess
 import sys
 import time
 
+import analysis_oracle
+import pyarrow.parquet as pq
 import pytest
+from analysis_compare import differing_groups
+from analysis_plain import TABLES
+from analysis_random_trace import random_trace
 from standalone import StandaloneCluster
 
+from stablecast.pipeline.analysis.workspace import SMALL_BYTES
 from stablecast.pipeline.schema import WALL_COLUMNS
 from stablecast.pipeline.store import read_rows
 
@@ -63,24 +70,55 @@ def rows_on_disk(out):
     return sum(len(read_rows(file)) for file in (out / "journal").glob("*.parquet"))
 
 
-def test_a_cluster_that_loses_a_worker_half_way_gives_the_table_of_one_machine(spec, local_rows, tmp_path):
-    out = tmp_path / "out"
-    (tmp_path / "cluster").mkdir()
-    with StandaloneCluster(tmp_path / "cluster") as cluster:
-        with subprocess.Popen(
-            sweep_command(spec, out, cluster.master), stderr=subprocess.PIPE, text=True
-        ) as process:
-            while process.poll() is None and rows_on_disk(out) < 5:
-                time.sleep(0.02)
-            assert process.poll() is None, process.stderr.read()
-            cluster.kill(cluster.workers[1])
-            assert rows_on_disk(out) < POINTS
-            told = process.communicate()[1]
-        assert process.returncode == 0, told
-        applications = list((tmp_path / "cluster" / "worker1").glob("app-*"))
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Three workers, one to be lost by each of the tests that follow."""
+    with StandaloneCluster(tmp_path_factory.mktemp("cluster"), workers=3) as cluster:
+        yield cluster
+
+
+def lose_worker(cluster, number, command, is_half_way):
+    """Run a command, kill a worker of its cluster as soon as it is half way, and await its end."""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not is_half_way():
+            time.sleep(0.02)
+        assert process.poll() is None, process.stderr.read()
+        cluster.kill(cluster.workers[number])
+        told = process.communicate()[1]
+    applications = list((cluster.folder / f"worker{number}").glob("app-*"))
     assert applications, "the worker that was killed had no executor"
+    return process.returncode, told
+
+
+def test_a_cluster_that_loses_a_worker_half_way_gives_the_table_of_one_machine(
+    spec, local_rows, cluster, tmp_path
+):
+    out = tmp_path / "out"
+    code, told = lose_worker(
+        cluster, 1, sweep_command(spec, out, cluster.master), lambda: 5 <= rows_on_disk(out) < POINTS
+    )
+    assert code == 0, told
     assert len(local_rows) == POINTS
     assert comparable(out) == local_rows
+
+
+def test_an_analysis_on_a_cluster_that_loses_a_worker_gives_the_tables_of_the_oracle(cluster, tmp_path):
+    """The worker is lost after the wide step has begun, so that what it had brought together is lost too."""
+    trace = random_trace(3, groups=2, members=6, sources=3, messages=1400)
+    rows = "".join(json.dumps(row) + "\n" for row in trace.to_pylist())
+    (tmp_path / "trace.jsonl").write_text(rows)
+    assert len(rows) > SMALL_BYTES
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "stablecast.cli.main", "analyze", str(tmp_path / "trace.jsonl")]
+    code, told = lose_worker(
+        cluster,
+        2,
+        [*command, "--out", str(out), "--master", cluster.master],
+        lambda: any(tmp_path.glob(".out.*/.work/told")),
+    )
+    assert code in (0, 1), told
+    tables = {name: pq.read_table(out / name) for name in TABLES}
+    assert not differing_groups(tables, analysis_oracle.analyse(trace))
 
 
 def test_one_core_gives_the_table_of_two(spec, local_rows, tmp_path):

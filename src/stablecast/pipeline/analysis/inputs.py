@@ -87,6 +87,12 @@ def find_inputs(paths: Sequence[str], *, format: str | None = None, without: Ite
     return Inputs((*_with_heads(files), *remote))
 
 
+def plain_name(given: str) -> str:
+    """Return an address of a file of this machine as its path; another one as it is."""
+    path = _local_path(given)
+    return given if path is None else str(path)
+
+
 def _split_ending(name: str) -> tuple[str, str]:
     """Return the ending that tells the format, and the one that tells the compression; either may be ''."""
     path = PurePath(name.lower())

@@ -23,6 +23,7 @@ from stablecast.pipeline.analysis.failures import told_in_one_line
 from stablecast.pipeline.analysis.fold import Part, Patience, Untimely
 from stablecast.pipeline.analysis.fold_holdings import write_holdings
 from stablecast.pipeline.analysis.fold_violations import write_violations
+from stablecast.pipeline.analysis.inputs import plain_name
 from stablecast.pipeline.analysis.reading import (
     Foreign,
     Inputs,
@@ -298,7 +299,8 @@ def check_folders(folder: Path, out: Path) -> None:
 
 def _paths(batch: DataFrame) -> list[str]:
     """Return the names of the files of a part that hold anything, in order."""
-    return sorted(row["path"] for row in batch.where("length > 0").select("path").distinct().collect())
+    rows = batch.where("length > 0").select("path").distinct().collect()
+    return sorted(plain_name(row["path"]) for row in rows)
 
 
 def _check_still_there(inputs: Sequence[str]) -> None:
