@@ -153,8 +153,8 @@ def large(options: Any) -> bool:
 
 def stream(options: Any) -> bool:
     """Print how much is carried on after each part of a stream of a healthy group."""
-    from stablecast.pipeline.analysis.fold import Patience
-    from stablecast.pipeline.analysis.watch import Watch, Watching
+    from stablecast.pipeline.analysis.stream.fold import Patience
+    from stablecast.pipeline.analysis.stream.watch import Watch, Watching
 
     events = _trace(
         options.folder, options.receives or 100_000_000, files=2 * options.parts, claims=True, releases=True
@@ -171,7 +171,36 @@ def stream(options: Any) -> bool:
     watching = Watching(once=True, files_per_part=2, patience=Patience(2_000_000, 60_000_000))
     Watch(events, out, spark, watching, tell=tell).run(threading.Event())
     (options.folder / "stream.json").write_text(json.dumps(rows), encoding="utf-8")
+    draw_stream(rows, options.folder / "stream.png")
     return True
+
+
+def draw_stream(rows: list[dict[str, Any]], file: Path) -> None:
+    """Draw what is carried on after each part of a stream, and how long each part took."""
+    from matplotlib.figure import Figure
+
+    events = [row["events"] / 1e6 for row in rows]
+    canvas = Figure(figsize=(8, 4.6), layout="constrained")
+    state, time_of = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    state.plot(events, events, color="#999999", linestyle="--", label="events so far")
+    state.plot(
+        events,
+        [row["carried_rows"] / 1e6 for row in rows],
+        color="#0072b2",
+        marker="o",
+        markersize=3,
+        label="rows of state carried on (a member and an open message each)",
+    )
+    state.set(
+        yscale="log", ylabel="millions", title="What `watch` carries on of a healthy group of 40 members"
+    )
+    state.legend(loc="center right")
+    time_of.bar(events, [row["wall_s"] for row in rows], width=events[0] * 0.6, color="#0072b2")
+    time_of.set(ylabel="seconds for the part", xlabel="events so far, millions", xlim=(0, None))
+    for plot in (state, time_of):
+        plot.grid(axis="y", alpha=0.3)
+        plot.spines[["top", "right"]].set_visible(False)
+    canvas.savefig(file, dpi=110)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from stablecast.errors import InvalidInput
-from stablecast.pipeline.analysis.inputs import Input, Inputs
-from stablecast.pipeline.analysis.reading import (
+from stablecast.pipeline.analysis.reading.events import (
     Foreign,
     classified_events,
     explain_bad_rows,
     find_inputs,
     readable_error,
 )
+from stablecast.pipeline.analysis.reading.inputs import Input, Inputs
 from stablecast.trace.log import EventLog
 
 GOOD = {"group": "g", "kind": "receive", "member": "b", "source": "a", "seq": 1, "time_us": 5, "bytes": 7}

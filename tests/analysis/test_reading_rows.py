@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stablecast.pipeline.analysis.reading import Foreign, classified_events, find_inputs
+from stablecast.pipeline.analysis.reading.events import Foreign, classified_events, find_inputs
 
 NAMES = ("group", "kind", "member", "source", "seq", "time_us", "bytes")
 GOOD = {"group": "g", "kind": "receive", "member": "b", "source": "a", "seq": 1, "time_us": 5, "bytes": 7}

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stablecast.pipeline.analysis import versions
-from stablecast.pipeline.analysis.carry import SCHEMAS
+from stablecast.pipeline.analysis.stream import versions
+from stablecast.pipeline.analysis.stream.carry import SCHEMAS
+from stablecast.pipeline.analysis.stream.versions import GROWING, State, Versions
 from stablecast.pipeline.analysis.tables import FURTHER_TABLES, TABLES
-from stablecast.pipeline.analysis.versions import GROWING, State, Versions
 from stablecast.pipeline.analysis.workspace import WorkFolder
 
 PARTS = 6

@@ -17,10 +17,10 @@ from analysis_traces import SCHEMA
 
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Options, analyze
-from stablecast.pipeline.analysis.fold import Patience
+from stablecast.pipeline.analysis.stream.fold import Patience
+from stablecast.pipeline.analysis.stream.versions import HIDDEN
+from stablecast.pipeline.analysis.stream.watch import Watch, Watching
 from stablecast.pipeline.analysis.tables import FURTHER_TABLES, TABLES
-from stablecast.pipeline.analysis.versions import HIDDEN
-from stablecast.pipeline.analysis.watch import Watch, Watching
 from stablecast.pipeline.analysis.workspace import locked
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)

@@ -57,8 +57,8 @@ def watch_command(
 
     Example: stablecast watch incoming --out current
     """
-    from stablecast.pipeline.analysis.fold import Patience
-    from stablecast.pipeline.analysis.watch import Watch, Watching, check_folders
+    from stablecast.pipeline.analysis.stream.fold import Patience
+    from stablecast.pipeline.analysis.stream.watch import Watch, Watching, check_folders
     from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session
 
     options = trace_options(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.number_line import FirstSeq
-from stablecast.pipeline.analysis.reading import Foreign
+from stablecast.pipeline.analysis.reading.events import Foreign
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +67,7 @@ def analyze(
     say: Say = lambda line: None,
 ) -> Analysis:
     """Analyse events from files into a folder of tables; see ``docs/analyze.md``."""
-    from stablecast.pipeline.analysis.failures import told_in_one_line
+    from stablecast.pipeline.analysis.reading.failures import told_in_one_line
     from stablecast.pipeline.interrupt import interruptible
 
     with told_in_one_line():
@@ -78,7 +78,7 @@ def _analyzed(
     paths: Sequence[str | Path], out: Path, spark: SparkSession, asked: Options, say: Say
 ) -> Analysis:
     from stablecast.pipeline.analysis.cumulative import one_by_one
-    from stablecast.pipeline.analysis.reading import (
+    from stablecast.pipeline.analysis.reading.events import (
         NO_EVENTS,
         classified_events,
         explain_bad_rows,

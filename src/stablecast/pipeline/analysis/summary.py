@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from stablecast.pipeline.analysis.scan import Scan
-    from stablecast.pipeline.analysis.versions import State
+    from stablecast.pipeline.analysis.stream.versions import State
     from stablecast.pipeline.analysis.workspace import WorkFolder, Workspace
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from stablecast.pipeline.analysis.foreign import EARLIEST, SKIPPED, TIME_UNITS, TIMESTAMP, Foreign
-from stablecast.pipeline.analysis.heads import CSV
-from stablecast.pipeline.analysis.raw_rows import RawRows
-from stablecast.pipeline.analysis.values import microseconds, name_of, whole_number
+from stablecast.pipeline.analysis.reading.foreign import EARLIEST, SKIPPED, TIME_UNITS, TIMESTAMP, Foreign
+from stablecast.pipeline.analysis.reading.heads import CSV
+from stablecast.pipeline.analysis.reading.raw_rows import RawRows
+from stablecast.pipeline.analysis.reading.values import microseconds, name_of, whole_number
 from stablecast.trace.schema import COLUMNS, KINDS
 
 if TYPE_CHECKING:

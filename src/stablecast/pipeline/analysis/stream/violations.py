@@ -11,7 +11,7 @@ from stablecast.pipeline.analysis import detection, tables, violations
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from stablecast.pipeline.analysis.fold import Part
+    from stablecast.pipeline.analysis.stream.fold import Part
 
 _EVENT = ("src", "seq", "who", "kind", "time_us")
 _DONE_ONCE = """

@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from stablecast.pipeline.analysis.carry import SCHEMAS
+from stablecast.pipeline.analysis.stream.carry import SCHEMAS
 from stablecast.pipeline.analysis.tables import FURTHER_TABLES, TABLES
 from stablecast.pipeline.analysis.workspace import WorkFolder, tidy
 

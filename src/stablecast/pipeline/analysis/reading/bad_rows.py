@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from stablecast.pipeline.analysis.classify import PROBLEM, UNKNOWN_KIND, classify
-from stablecast.pipeline.analysis.foreign import KIND, Foreign
-from stablecast.pipeline.analysis.inputs import Inputs
-from stablecast.pipeline.analysis.raw_rows import raw_rows
+from stablecast.pipeline.analysis.reading.classify import PROBLEM, UNKNOWN_KIND, classify
+from stablecast.pipeline.analysis.reading.foreign import KIND, Foreign
+from stablecast.pipeline.analysis.reading.inputs import Inputs
+from stablecast.pipeline.analysis.reading.raw_rows import raw_rows
 from stablecast.trace.schema import KINDS
 
 if TYPE_CHECKING:

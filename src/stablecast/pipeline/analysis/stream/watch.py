@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Any
 
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Options, Say
-from stablecast.pipeline.analysis.carry import Carry
-from stablecast.pipeline.analysis.failures import told_in_one_line
-from stablecast.pipeline.analysis.fold import Part, Patience, Untimely
-from stablecast.pipeline.analysis.fold_holdings import write_holdings
-from stablecast.pipeline.analysis.fold_violations import write_violations
-from stablecast.pipeline.analysis.inputs import plain_name
-from stablecast.pipeline.analysis.reading import (
+from stablecast.pipeline.analysis.reading.events import (
     Foreign,
     Inputs,
     classified_events,
     explain_bad_rows,
     find_inputs,
 )
+from stablecast.pipeline.analysis.reading.failures import told_in_one_line
+from stablecast.pipeline.analysis.reading.inputs import plain_name
 from stablecast.pipeline.analysis.scan import scanned
+from stablecast.pipeline.analysis.stream.carry import Carry
+from stablecast.pipeline.analysis.stream.fold import Part, Patience, Untimely
+from stablecast.pipeline.analysis.stream.holdings import write_holdings
+from stablecast.pipeline.analysis.stream.versions import GROWING, HIDDEN, State, Versions
+from stablecast.pipeline.analysis.stream.violations import write_violations
 from stablecast.pipeline.analysis.summary import kinds_of, streamed_summary
-from stablecast.pipeline.analysis.versions import GROWING, HIDDEN, State, Versions
 from stablecast.pipeline.analysis.workspace import (
     WorkFolder,
     at_once,

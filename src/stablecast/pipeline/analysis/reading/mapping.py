@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stablecast.errors import InvalidInput
-from stablecast.pipeline.analysis.foreign import MAP, NUMBERS, SET, TIME_UNITS, TIMESTAMP, Foreign
-from stablecast.pipeline.analysis.heads import CSV, JSON, Column, Head
-from stablecast.pipeline.analysis.inputs import Input, Inputs
+from stablecast.pipeline.analysis.reading.foreign import MAP, NUMBERS, SET, TIME_UNITS, TIMESTAMP, Foreign
+from stablecast.pipeline.analysis.reading.heads import CSV, JSON, Column, Head
+from stablecast.pipeline.analysis.reading.inputs import Input, Inputs
 from stablecast.trace.schema import COLUMNS
 
 OPTIONAL = ("bytes",)

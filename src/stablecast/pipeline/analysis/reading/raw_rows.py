@@ -15,11 +15,19 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from stablecast.errors import InvalidInput
-from stablecast.pipeline.analysis.failures import readable_error
-from stablecast.pipeline.analysis.foreign import Foreign
-from stablecast.pipeline.analysis.heads import CSV, JSON, LINES_LOOKED_AT, PARQUET, Column, Head, text_head
-from stablecast.pipeline.analysis.inputs import Input, Inputs
-from stablecast.pipeline.analysis.mapping import Part, missing_line, plan_parts
+from stablecast.pipeline.analysis.reading.failures import readable_error
+from stablecast.pipeline.analysis.reading.foreign import Foreign
+from stablecast.pipeline.analysis.reading.heads import (
+    CSV,
+    JSON,
+    LINES_LOOKED_AT,
+    PARQUET,
+    Column,
+    Head,
+    text_head,
+)
+from stablecast.pipeline.analysis.reading.inputs import Input, Inputs
+from stablecast.pipeline.analysis.reading.mapping import Part, missing_line, plan_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Values

@@ -15,7 +15,7 @@ from stablecast.pipeline.analysis import holdings, tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from stablecast.pipeline.analysis.fold import Part
+    from stablecast.pipeline.analysis.stream.fold import Part
 
 
 def write_holdings(part: Part) -> None:

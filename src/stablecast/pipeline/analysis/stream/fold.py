@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from stablecast.pipeline.analysis import detection, distribution, leaving, number_line, tables
+from stablecast.pipeline.analysis import detection, distribution, number_line, tables
 from stablecast.pipeline.analysis.analyze import membership_of
-from stablecast.pipeline.analysis.carry import PAIR_TIMES, Carry, Numbers
 from stablecast.pipeline.analysis.packing import PAIR_KEY, RUN, numbered_events, packed_messages, pairs_of
 from stablecast.pipeline.analysis.sources import sources_table
+from stablecast.pipeline.analysis.stream import leaving
+from stablecast.pipeline.analysis.stream.carry import PAIR_TIMES, Carry, Numbers
 from stablecast.pipeline.analysis.truth import judged_messages
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from urllib.parse import unquote
 
 from stablecast.errors import InvalidInput, unknown_name
-from stablecast.pipeline.analysis.heads import CSV, FORMATS, JSON, PARQUET, Head, absolute, read_head
+from stablecast.pipeline.analysis.reading.heads import CSV, FORMATS, JSON, PARQUET, Head, absolute, read_head
 
 _ENDINGS = {".parquet": PARQUET, ".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": CSV}
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
