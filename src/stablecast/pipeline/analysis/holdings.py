@@ -45,12 +45,22 @@ def holdings_of(told: DataFrame, membership: Membership, *, by: str = "mid") -> 
     return held.select(by, "begin", end.alias("end"), "bytes")
 
 
-def cell_bits(membership: Membership) -> DataFrame:
-    """Return for each member its group's last event and how many bits of time a cell has."""
-    span = F.expr("cast(last_us - first_us as double)")
+def cell_bits(membership: Membership, since: DataFrame | None = None) -> DataFrame:
+    """Return for each member its group's last event and how many bits of time a cell has.
+
+    Of the group's whole time, or of that from ``before`` on, for each ``mid`` of ``since`` that has one.
+    """
+    groups = membership.groups.select("gid", "first_us", "last_us")
+    members = membership.members.select("gid", "mid").join(groups, "gid")
+    begin = "first_us"
+    if since is not None:
+        members, begin = (
+            members.join(since.select("mid", "before"), "mid", "left"),
+            "coalesce(before, first_us)",
+        )
+    span = F.expr(f"cast(greatest(last_us - {begin}, 0) as double)")
     bits = F.greatest(F.ceil(F.log2((span + 1) / FINE_CELLS)), F.lit(0)).cast("int")
-    groups = membership.groups.select("gid", "last_us", bits.alias("bits"))
-    return membership.members.select("gid", "mid").join(groups, "gid").select("mid", "last_us", "bits")
+    return members.select("mid", "last_us", bits.alias("bits"))
 
 
 def changes_of(holdings: DataFrame, spans: DataFrame) -> DataFrame:

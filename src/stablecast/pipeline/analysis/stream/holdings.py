@@ -41,7 +41,10 @@ def _open_holdings(part: Part) -> DataFrame:
 
 
 def _changes(part: Part, held: DataFrame, open_now: DataFrame, spans: DataFrame) -> DataFrame:
-    """Return the changes since the last watermark: mid, bits, at, count, size, lasted."""
+    """Return the changes since the last watermark: mid, bits, at, count, size, lasted, before, now, fine.
+
+    ``fine`` is for ``bits`` where only these changes matter, and not the whole time of the group.
+    """
     incarnations = part.membership.incarnations.select("who", "mid", "end")
     ended = open_now.join(F.broadcast(incarnations), "who").where("end is not null").join(spans, "mid")
     ends = ended.select(
@@ -49,7 +52,9 @@ def _changes(part: Part, held: DataFrame, open_now: DataFrame, spans: DataFrame)
     )
     every = holdings.changes_of(held, spans).union(ends)
     since = part.marks.select("mid", "before", "now")
-    return every.join(F.broadcast(since), "mid").where("before is null or at >= before")
+    fine = holdings.cell_bits(part.membership, since).select("mid", F.col("bits").alias("fine"))
+    placed = every.join(F.broadcast(since), "mid").where("before is null or at >= before")
+    return placed.join(F.broadcast(fine), "mid")
 
 
 def _lasted(part: Part, held: DataFrame, open_now: DataFrame, spans: DataFrame) -> DataFrame:
@@ -66,10 +71,16 @@ def _lasted(part: Part, held: DataFrame, open_now: DataFrame, spans: DataFrame) 
     return now.union(later).groupBy("mid").agg(F.sum("took").cast("long").alias("message_us"))
 
 
-def _peaks(changes: DataFrame, before: DataFrame) -> DataFrame:
+def _cells(part: Part, name: str, changes: DataFrame) -> DataFrame:
+    """Return changes summed up in cells of the time since the last watermark."""
+    fine = changes.withColumn("bits", F.col("fine"))
+    return part.work.keep(name, holdings.cells_of(fine))
+
+
+def _peaks(changes: DataFrame, cells: DataFrame, before: DataFrame) -> DataFrame:
     """Return mid, peak, peak_bytes: the most since the beginning."""
-    cells = holdings.cells_of(changes)
-    risen = holdings.buffers_of(changes, cells).drop("message_us")
+    fine = changes.withColumn("bits", F.col("fine"))
+    risen = holdings.buffers_of(fine, cells).drop("message_us")
     every = risen.join(before, "mid", "full")
     none = F.lit(0)
     return every.select(
@@ -85,7 +96,7 @@ def _peaks(changes: DataFrame, before: DataFrame) -> DataFrame:
 
 def _write_buffers(part: Part, changes: DataFrame, before: DataFrame, lasted: DataFrame) -> None:
     levels = before.drop("message_us")
-    peaks = _peaks(changes.drop("before", "now"), levels)
+    peaks = _peaks(changes, _cells(part, "cells", changes), levels)
     sums = (
         lasted.union(before.select("mid", "message_us"))
         .groupBy("mid")
@@ -137,31 +148,29 @@ def _write_occupancy(part: Part, changes: DataFrame, spans: DataFrame) -> None:
 def _carry_holdings(part: Part, changes: DataFrame, before: DataFrame, open_now: DataFrame) -> None:
     """Carry on levels and peaks up to the new watermark, and the sums of messages that leave."""
     work, numbers = part.work, part.numbers
-    done = changes.where("at < now").drop("before", "now")
-    level = done.groupBy("mid").agg(F.sum("count").alias("rise"), F.sum("size").alias("rise_bytes"))
-    peaks = _peaks(done, before.drop("message_us"))
+    done = changes.where("at < now")
+    cells = _cells(part, "cells-done", done)
+    none = F.lit(0).cast("long")
+    old = before.select("mid", "base", "base_bytes", "message_us", none, none)
+    risen = cells.select("mid", "change", "change_bytes", none, none, none)
+    peaks = _peaks(done, cells, before.drop("message_us")).select(
+        "mid", none, none, none, "peak", "peak_bytes"
+    )
     gone = holdings.holdings_of(part.judged.where("leaves"), part.membership, by="who")
     incarnations = part.membership.incarnations.select("who", "mid")
     closed = (
         gone.where("end is not null")
         .join(F.broadcast(incarnations), "who")
-        .groupBy("mid")
-        .agg(F.sum(F.col("end") - F.col("begin")).alias("closed"))
+        .select("mid", none, none, F.col("end") - F.col("begin"), none, none)
     )
-    names = before.select("mid").union(peaks.select("mid")).union(closed.select("mid")).distinct()
-    none = F.lit(0)
+    every = old.union(risen).union(peaks).union(closed)
     held = (
-        names.join(before.select("mid", "base", "base_bytes", "message_us"), "mid", "left")
-        .join(level, "mid", "left")
-        .join(peaks, "mid", "left")
-        .join(closed, "mid", "left")
-        .select(
-            "mid",
-            (F.coalesce("base", none) + F.coalesce("rise", none)).alias("base"),
-            (F.coalesce("base_bytes", none) + F.coalesce("rise_bytes", none)).alias("base_bytes"),
-            F.coalesce("peak", none).alias("peak"),
-            F.coalesce("peak_bytes", none).alias("peak_bytes"),
-            (F.coalesce("message_us", none) + F.coalesce("closed", none)).alias("message_us"),
+        every.toDF("mid", "base", "base_bytes", "message_us", "peak", "peak_bytes")
+        .groupBy("mid")
+        .agg(
+            *(F.sum(name).alias(name) for name in ("base", "base_bytes")),
+            *(F.max(name).alias(name) for name in ("peak", "peak_bytes")),
+            F.sum("message_us").alias("message_us"),
         )
     )
     work.keep("carry-held", numbers.names_of_member(held))
