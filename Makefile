@@ -21,7 +21,7 @@ VERSION = $(or $(shell $(INTERPRETER) -c '$(VERSION_CHECK)' 2>/dev/null),not run
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLCONFIGDIR := $(CURDIR)/build/cache/matplotlib
 
-.PHONY: help setup test soak reproduce bench lint docs format clean
+.PHONY: help setup test warm soak reproduce bench lint docs format clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -37,9 +37,13 @@ $(READY): pyproject.toml constraints.txt
 		$(BIN)/python -m pip install --quiet --constraint constraints.txt -e ".[dev]"
 	@touch $@
 
-test: lint ## Lint, then run every test
-	$(BIN)/python -m stablecast.simulate.warm --machines
+test: $(READY) ## Lint, then run every test
+	@$(MAKE) -j2 lint warm
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Beside the checks, which keep one core busy.
+warm: $(READY)
+	$(BIN)/python -m stablecast.simulate.warm --machines
 
 soak: $(READY) ## Run thousands of seeded fault schedules, and the soak of real processes
 	$(BIN)/python -m stablecast.testing.soak --schedules 2000 --processes 2

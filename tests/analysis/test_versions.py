@@ -1,5 +1,7 @@
 """The output of a stream whose writer is stopped at any step: readers see one version or the next."""
 
+import functools
+import io
 import json
 import os
 import shutil
@@ -48,9 +50,16 @@ class Steps:
         self.done, self.last = 0, steps
 
 
+@functools.cache
+def file_with(value):
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"value": [value]}), sink)
+    return sink.getvalue()
+
+
 def put(folder, value):
-    folder.mkdir(parents=True)
-    pq.write_table(pa.table({"value": [value]}), folder / "part-0.parquet")
+    os.makedirs(folder)  # noqa: PTH103 - not one of the steps
+    (folder / "part-0.parquet").write_bytes(file_with(value))
 
 
 def fold(out, part):
@@ -105,7 +114,7 @@ def test_all_parts_in_order_give_all_rows_in_few_files(tmp_path, steps):
     assert not list((tmp_path / ".watch" / "work").iterdir())
 
 
-@pytest.mark.parametrize("part", [0, 1, 4])
+@pytest.mark.parametrize("part", [0, 4])
 def test_stopped_before_any_step_the_next_run_ends_with_the_same(tmp_path, steps, part):
     steps.stop_after(10**9)
     beginning = tmp_path / "beginning"

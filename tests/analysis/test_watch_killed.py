@@ -17,7 +17,7 @@ from analysis_random_trace import random_trace
 from stablecast.pipeline.session import QUICK_JAVA, java_options
 
 KILLS = 10
-LONGEST_S = 8.0
+LONGEST_S = 7.0
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
 
 

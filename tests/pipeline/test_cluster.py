@@ -13,8 +13,9 @@ from analysis_plain import TABLES
 from analysis_random_trace import random_trace
 from standalone import StandaloneCluster
 
-from stablecast.pipeline.analysis.workspace import SMALL_BYTES
+from stablecast.pipeline.analysis.workspace import QUICK_QUERIES, SMALL_BYTES
 from stablecast.pipeline.schema import WALL_COLUMNS
+from stablecast.pipeline.session import QUICK_JAVA, java_options
 from stablecast.pipeline.store import read_rows
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -40,6 +41,15 @@ retry_ms = 500
 until_ms = 5000
 """
 POINTS = 68
+QUICK = [
+    word
+    for setting in (
+        f"spark.driver.extraJavaOptions={java_options(QUICK_JAVA)}",
+        f"spark.executor.extraJavaOptions={QUICK_JAVA}",
+        *(f"{name}={value}" for name, value in QUICK_QUERIES.items()),
+    )
+    for word in ("--conf", setting)
+]
 
 
 def sweep_command(spec, out, master):
@@ -113,7 +123,7 @@ def test_an_analysis_on_a_cluster_that_loses_a_worker_gives_the_tables_of_the_or
     code, told = lose_worker(
         cluster,
         2,
-        [*command, "--out", str(out), "--master", cluster.master],
+        [*command, "--out", str(out), "--master", cluster.master, *QUICK],
         lambda: any(tmp_path.glob(".out.*/.work/told")),
     )
     assert code in (0, 1), told
