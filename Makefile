@@ -45,7 +45,8 @@ test: $(READY) ## Lint, then run every test
 warm: $(READY)
 	$(BIN)/python -m stablecast.simulate.warm --machines
 
-soak: $(READY) ## Run thousands of seeded fault schedules, and the soak of real processes
+soak: $(READY) ## Run thousands of seeded fault schedules, the soak of real processes, and the longest tests
+	$(BIN)/python -m pytest -m soak
 	$(BIN)/python -m stablecast.testing.soak --schedules 2000 --processes 2
 	$(BIN)/python -m benchmarks.live_soak
 

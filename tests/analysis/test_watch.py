@@ -106,12 +106,12 @@ class Watched:
             lines = [json.dumps(row) for row in part.to_pylist()]
             file.write_text("\n".join([*lines, '{"group": "healthy"}', ""]))
 
-    def run(self, out=None, **changes):
+    def run(self, out=None, stopped=None, **changes):
         """Read what is there, one file at a time; return what is said of all of it."""
         options = Options(on_bad_rows="count", **changes)
         watching = Watching(options=options, patience=PATIENCE, once=True, files_per_part=1)
         watch = Watch(self.folder, out or self.out, self.spark, watching, self.lines.append, self.told.append)
-        watch.run(threading.Event())
+        watch.run(stopped or threading.Event())
         return watch.summary
 
 
@@ -209,6 +209,27 @@ def test_what_is_late_and_cannot_be_computed_anew_is_told_in_one_line(watched, t
         " (accepted: files that stay, or another output folder and more patience with --delay-s)"
     )
     assert (out / "summary.json").read_text(encoding="utf-8") == before
+
+
+def test_told_to_stop_it_leaves_a_part_that_is_under_way(spark, tmp_path):
+    watched = Watched(spark, tmp_path)
+    watched.arrive("a.parquet", healthy_group())
+    stopped = threading.Event()
+
+    def stop_half_way():
+        while not any(watched.out.glob(f"{HIDDEN}/work/*/.work/members")):
+            stopped.wait(0.02)
+        stopped.set()
+
+    thread = threading.Thread(target=stop_half_way)
+    thread.start()
+    try:
+        assert watched.run(stopped=stopped) is None
+    finally:
+        stopped.set()
+        thread.join()
+    assert watched.told == []
+    assert [file.name for file in watched.out.iterdir()] == [HIDDEN]
 
 
 def test_a_file_that_cannot_be_read_ends_it_with_one_line(spark, tmp_path):

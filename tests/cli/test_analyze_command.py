@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stablecast.cli.main import main
+from stablecast.cli.watch import _stop_on_signals
 from stablecast.pipeline import session
 from stablecast.pipeline.analysis.workspace import locked
 from stablecast.pipeline.session import QUICK_JAVA, java_options
@@ -228,13 +229,11 @@ def test_an_interruption_leaves_neither_files_nor_spark_behind(tmp_path):
     assert everything(tmp_path) == [str(tmp_path / "a.jsonl")]
 
 
-def test_watch_stops_in_the_middle_of_a_part_without_a_word(tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.jsonl").write_text(lines({"kind": "send"}, {}))
-    with Process("watch", tmp_path / "in", "--out", tmp_path / "out") as command:
-        await_true(lambda: any((tmp_path / "out").glob(".watch/work/*/.work/*")))
-        # To all processes, as a service manager does.
-        os.killpg(command.process.pid, signal.SIGTERM)
-        assert command.end() == (0, [])
-    assert everything(tmp_path / "out")[0] == str(tmp_path / "out" / ".watch")
-    assert not (tmp_path / "out" / "summary.json").exists()
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_watch_is_told_to_stop_by_signals(number):
+    before = signal.getsignal(number)
+    with _stop_on_signals() as stopped:
+        assert not stopped.is_set()
+        os.kill(os.getpid(), number)
+        await_true(stopped.is_set)
+    assert signal.getsignal(number) is before

@@ -80,22 +80,23 @@ def rows_on_disk(out):
     return sum(len(read_rows(file)) for file in (out / "journal").glob("*.parquet"))
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """Three workers, one to be lost by each of the tests that follow."""
-    with StandaloneCluster(tmp_path_factory.mktemp("cluster"), workers=3) as cluster:
+@pytest.fixture
+def cluster(tmp_path):
+    """A master and two workers, of which one is going to be lost."""
+    (tmp_path / "cluster").mkdir()
+    with StandaloneCluster(tmp_path / "cluster") as cluster:
         yield cluster
 
 
-def lose_worker(cluster, number, command, is_half_way):
+def lose_worker(cluster, command, is_half_way):
     """Run a command, kill a worker of its cluster as soon as it is half way, and await its end."""
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not is_half_way():
             time.sleep(0.02)
         assert process.poll() is None, process.stderr.read()
-        cluster.kill(cluster.workers[number])
+        cluster.kill(cluster.workers[1])
         told = process.communicate()[1]
-    applications = list((cluster.folder / f"worker{number}").glob("app-*"))
+    applications = list((cluster.folder / "worker1").glob("app-*"))
     assert applications, "the worker that was killed had no executor"
     return process.returncode, told
 
@@ -105,13 +106,14 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_table_of_one_machine(
 ):
     out = tmp_path / "out"
     code, told = lose_worker(
-        cluster, 1, sweep_command(spec, out, cluster.master), lambda: 5 <= rows_on_disk(out) < POINTS
+        cluster, sweep_command(spec, out, cluster.master), lambda: 5 <= rows_on_disk(out) < POINTS
     )
     assert code == 0, told
     assert len(local_rows) == POINTS
     assert comparable(out) == local_rows
 
 
+@pytest.mark.soak
 def test_an_analysis_on_a_cluster_that_loses_a_worker_gives_the_tables_of_the_oracle(cluster, tmp_path):
     """The worker is lost after the wide step has begun, so that what it had brought together is lost too."""
     trace = random_trace(3, groups=2, members=6, sources=3, messages=1400)
@@ -122,7 +124,6 @@ def test_an_analysis_on_a_cluster_that_loses_a_worker_gives_the_tables_of_the_or
     command = [sys.executable, "-m", "stablecast.cli.main", "analyze", str(tmp_path / "trace.jsonl")]
     code, told = lose_worker(
         cluster,
-        2,
         [*command, "--out", str(out), "--master", cluster.master, *QUICK],
         lambda: any(tmp_path.glob(".out.*/.work/told")),
     )
