@@ -179,28 +179,32 @@ def stream(options: Any) -> bool:
 
 
 def draw_stream(rows: list[dict[str, Any]], file: Path) -> None:
-    """Draw what is carried on after each part of a stream, and how long each part took."""
+    """Draw what is carried on after each part of a stream, beside all events so far and from zero."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import StrMethodFormatter
 
     events = [row["events"] / 1e6 for row in rows]
-    canvas = Figure(figsize=(8, 4.6), layout="constrained")
-    state, time_of = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    state.plot(events, events, color="#999999", linestyle="--", label="events so far")
-    state.plot(
-        events,
-        [row["carried_rows"] / 1e6 for row in rows],
-        color="#0072b2",
-        marker="o",
-        markersize=3,
-        label="rows of state carried on (a member and an open message each)",
+    carried = [row["carried_rows"] / 1e6 for row in rows]
+    canvas = Figure(figsize=(8, 4.8), layout="constrained")
+    beside, alone = canvas.subplots(2, 1, sharex=True)
+    beside.plot(
+        events, events, color="#777777", linestyle="--", marker="s", markersize=4, label="events so far"
     )
-    state.set(
-        yscale="log", ylabel="millions", title="What `watch` carries on of a healthy group of 40 members"
+    beside.plot(events, carried, color="#0072b2", marker="o", markersize=4, label="rows of state carried on")
+    beside.set(
+        yscale="log",
+        ylim=(0.05, 300),
+        ylabel="millions",
+        title="What watch carries on of a healthy group of 40 members",
     )
-    state.legend(loc="center right")
-    time_of.bar(events, [row["wall_s"] for row in rows], width=events[0] * 0.6, color="#0072b2")
-    time_of.set(ylabel="seconds for the part", xlabel="events so far, millions", xlim=(0, None))
-    for plot in (state, time_of):
+    beside.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    beside.legend(loc="center right")
+    alone.plot(events, [row * 1000 for row in carried], color="#0072b2", marker="o", markersize=4)
+    alone.set(
+        ylabel="thousand rows of state", xlabel="events so far, millions", xlim=(0, None), ylim=(0, None)
+    )
+    alone.set_ylim(0, 1200 * max(carried))
+    for plot in (beside, alone):
         plot.grid(axis="y", alpha=0.3)
         plot.spines[["top", "right"]].set_visible(False)
     canvas.savefig(file, dpi=110)
