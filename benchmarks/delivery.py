@@ -201,9 +201,11 @@ def draw_stream(rows: list[dict[str, Any]], file: Path) -> None:
     beside.legend(loc="center right")
     alone.plot(events, [row * 1000 for row in carried], color="#0072b2", marker="o", markersize=4)
     alone.set(
-        ylabel="thousand rows of state", xlabel="events so far, millions", xlim=(0, None), ylim=(0, None)
+        ylabel="thousand rows of state",
+        xlabel="events so far, millions",
+        xlim=(0, None),
+        ylim=(0, 1200 * max(carried)),
     )
-    alone.set_ylim(0, 1200 * max(carried))
     for plot in (beside, alone):
         plot.grid(axis="y", alpha=0.3)
         plot.spines[["top", "right"]].set_visible(False)

@@ -217,7 +217,8 @@ def test_told_to_stop_it_leaves_a_part_that_is_under_way(spark, tmp_path):
     stopped = threading.Event()
 
     def stop_half_way():
-        while not any(watched.out.glob(f"{HIDDEN}/work/*/.work/members")):
+        under_way = watched.out / HIDDEN / "work"
+        while not stopped.is_set() and not any(under_way.glob("*/.work/members")):
             stopped.wait(0.02)
         stopped.set()
 
