@@ -38,6 +38,9 @@ def spark():
     from stablecast.pipeline.session import spark_session
 
     with spark_session(
-        master="local[2,4]", protocols=["coordp", "fulldist", "train", "s_coordp", "s_train"]
+        master="local[2,4]",
+        # Every operator takes a page; large ones are made for large data.
+        conf={"spark.buffer.pageSize": "1m"},
+        protocols=["coordp", "fulldist", "train", "s_coordp", "s_train"],
     ) as session:
         yield session

@@ -72,7 +72,7 @@ def fold(out, part):
     for table in GROWING:
         put(work.folder / f"final-{table}", part)
     for name in SCHEMAS:
-        put(work.kept(f"carry-{name}"), part)
+        put(work.carried(name), part)
     files = {
         table: kept.merge(part, table, [*before.files.get(table, ()), *kept.take_final(part, work, table)])
         for table in GROWING

@@ -218,7 +218,7 @@ def test_told_to_stop_it_leaves_a_part_that_is_under_way(spark, tmp_path):
 
     def stop_half_way():
         under_way = watched.out / HIDDEN / "work"
-        while not stopped.is_set() and not any(under_way.glob("*/.work/members")):
+        while not stopped.is_set() and not any(under_way.glob("*/.work/carry-scan")):
             stopped.wait(0.02)
         stopped.set()
 

@@ -36,18 +36,18 @@ def streamed_summary(
 ) -> dict[str, Any]:
     """Return the same of a stream after one more part, before its final rows are moved."""
     messages = work.read("open-messages")
-    counts = work.reread("carry-counts").union(distribution.counts_of(messages))
+    counts = work.read_carried("counts").union(distribution.counts_of(messages))
     found = kinds_of(work.read("open-violations"))
     told = {kind: state.violations.get(kind, 0) + found.get(kind, 0) for kind in KINDS}
     return {
         **_origin(messages, inputs, state.settings["first_seq"]),
-        **_events(work.reread("carry-scan"), state.bad_rows),
+        **_events(work.read_carried("scan"), state.bad_rows),
         **_messages(distribution.summed(counts)),
         "violations": told,
         "parts": state.part + 1,
         "arrived": arrived,
         "open": rows_in(work.folder / "open-messages"),
-        "carried_rows": rows_in(work.kept("carry-pairs")),
+        "carried_rows": rows_in(work.carried("pairs")),
         "rebuilt": state.rebuilt,
         "delay_us": state.delay_us,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +44,27 @@ class WorkFolder:
         self._spark = spark
 
     def keep(self, name: str, frame: DataFrame) -> DataFrame:
-        """Compute something once: write it to the work folder, and return it as read from there."""
+        """Compute something once, into the work folder, and return it as it is there.
+
+        What is small stays in memory instead, as long as no other machine, which may be lost, has a share.
+        """
+        if self.small and re.match(r"local(\[|$)", self._spark.sparkContext.master or ""):
+            return frame.coalesce(1).localCheckpoint()
+        return self._filed(name, frame)
+
+    def carry(self, name: str, frame: DataFrame) -> DataFrame:
+        """Compute something once that a later process reads too."""
+        return self._filed(f"carry-{name}", frame)
+
+    def carried(self, name: str) -> Path:
+        """Return where something for a later process is."""
+        return self.folder / WORK / f"carry-{name}"
+
+    def read_carried(self, name: str) -> DataFrame:
+        """Return something for a later process."""
+        return self.in_place(self._spark.read.parquet(str(self.carried(name))))
+
+    def _filed(self, name: str, frame: DataFrame) -> DataFrame:
         path = str(self.folder / WORK / name)
         # Read once or twice, these files need not be small.
         frame.write.options(**{"compression": "lz4", "parquet.enable.dictionary": "false"}).parquet(path)
@@ -53,14 +74,6 @@ class WorkFolder:
     def in_place(self, frame: DataFrame) -> DataFrame:
         """Return a frame in one partition if everything is small: then Spark shuffles nothing."""
         return frame.coalesce(1) if self.small else frame
-
-    def reread(self, name: str) -> DataFrame:
-        """Return something that was kept before."""
-        return self.in_place(self._spark.read.parquet(str(self.kept(name))))
-
-    def kept(self, name: str) -> Path:
-        """Return where something was kept."""
-        return self.folder / WORK / name
 
     def write(self, name: str, frame: DataFrame) -> Path:
         """Write a table of the output."""

@@ -65,7 +65,7 @@ class Part:
         self.first_seq = first_seq
         self.patience = patience
         before = carry.table("scan")
-        self.scan = work.keep("scan-all", _summed(scan.table.union(before)))
+        self.scan = work.carry("scan", _summed(scan.table.union(before)))
         self.membership = membership_of(self.scan, work)
         self.numbers = Numbers(self.membership)
         self.names = tables.Names(self.membership)
@@ -94,19 +94,18 @@ class Part:
             return
         before = self.carry.table("scan")
         left = self.carry.table("line").select("group").union(self.carry.table("thin").select("group"))
-        if (
-            leaving.other_past(before, self.scan, left)
-            or leaving.late_changes(self.arrived.table, before, self.patience.delay_us)
-            or leaving.untimely(
-                self.numbered,
-                self.old_pairs,
-                self.marks,
-                self.before,
-                self.thin,
-                self.old_claimers,
-                self.membership,
-            )
-        ):
+        untimely = leaving.untimely(
+            self.numbered,
+            self.old_pairs,
+            self.marks,
+            self.before,
+            self.thin,
+            self.old_claimers,
+            self.membership,
+        )
+        other = leaving.other_past(before, self.scan, left)
+        late = leaving.late_changes(self.arrived.table, before, self.patience.delay_us)
+        if not leaving.any_of(other, late, untimely).isEmpty():
             raise Untimely
 
     @cached_property
@@ -224,18 +223,17 @@ class Part:
         work.write("final-frontiers", tables.frontiers_table(placed.where(final), names))
         work.write("open-frontiers", tables.frontiers_table(placed.where(~final), names))
         left = tables.laggards_table(self.judged.where("leaves"), names).union(self.carry.table("laggards"))
-        held = work.keep("carry-laggards", tables.summed_laggards(left))
+        held = work.carry("laggards", tables.summed_laggards(left))
         rest = tables.laggards_table(self.judged.where("not leaves"), names)
         work.write("laggards", tables.summed_laggards(rest.union(held)))
         work.write("sources", sources_table(self.judged, self.line, self.before, self.membership, names))
         counts = distribution.counts_of(work.read("final-messages")).union(self.carry.table("counts"))
-        work.keep("carry-counts", distribution.summed(counts))
+        work.carry("counts", distribution.summed(counts))
 
     def write_carry(self) -> None:
         """Write what is carried on of messages and their line."""
         work, numbers = self.work, self.numbers
-        work.keep("carry-scan", self.scan)
-        work.keep("carry-line", numbers.names_of_source(self.after))
+        work.carry("line", numbers.names_of_source(self.after))
         open_keys = self.judged.where("leaves").select("src", "seq")
         staying = self.pairs.join(open_keys, ["src", "seq"], "left_anti").where(
             "sent is not null or have is not null or released is not null or told is not null"
@@ -255,13 +253,13 @@ class Part:
         kept = staying.withColumn("claimed", F.lit(None).cast("long")).withColumn("claims", F.lit(0))
         alone = claims.select(*PAIR_KEY, *nothing)
         merged = _merged(_once(kept.select(*PAIR_KEY, *PAIR_TIMES)).union(_once(alone)))
-        work.keep("carry-pairs", numbers.names_of_who(numbers.names_of_source(merged.drop("run"))))
+        work.carry("pairs", numbers.names_of_who(numbers.names_of_source(merged.drop("run"))))
         gone = self.judged.where("leaves").select("src", "seq", "sent", "stable")
         thin = gone.union(self.thin.select("src", "seq", "sent", "stable"))
         beyond = thin.join(F.broadcast(self.stops), "src").where("seq > stop").drop("stop")
-        work.keep("carry-thin", numbers.names_of_source(beyond))
+        work.carry("thin", numbers.names_of_source(beyond))
         for name, table in (("claimers", self.claimers), ("releasers", self.releasers)):
-            work.keep(f"carry-{name}", numbers.names_of_who(numbers.names_of_source(table)))
+            work.carry(name, numbers.names_of_who(numbers.names_of_source(table)))
 
 
 _COUNTS = ("sends", "receives", "releases", "claims")

@@ -142,7 +142,7 @@ def _write_occupancy(part: Part, changes: DataFrame, spans: DataFrame) -> None:
     occupancy = holdings.occupancy_of(holdings.with_bases(every), spans)
     work.write("occupancy", tables.occupancy_table(occupancy, part.names))
     done = _summed_cells(old.union(_cell_sums(changes.where("at < now"))))
-    work.keep("carry-cells", numbers.names_of_member(done))
+    work.carry("cells", numbers.names_of_member(done))
 
 
 def _carry_holdings(part: Part, changes: DataFrame, before: DataFrame, open_now: DataFrame) -> None:
@@ -173,7 +173,7 @@ def _carry_holdings(part: Part, changes: DataFrame, before: DataFrame, open_now:
             F.sum("message_us").alias("message_us"),
         )
     )
-    work.keep("carry-held", numbers.names_of_member(held))
+    work.carry("held", numbers.names_of_member(held))
     still = gone.where("end is null").select(
         "who",
         F.lit(1).cast("long").alias("count"),
@@ -186,7 +186,7 @@ def _carry_holdings(part: Part, changes: DataFrame, before: DataFrame, open_now:
         F.sum("size").alias("size"),
         F.sum("since").cast("decimal(38, 0)").alias("since"),
     )
-    work.keep("carry-open_holdings", _with_group(part, summed))
+    work.carry("open_holdings", _with_group(part, summed))
 
 
 def _with_group(part: Part, by_who: DataFrame) -> DataFrame:

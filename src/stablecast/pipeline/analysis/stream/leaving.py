@@ -9,14 +9,12 @@ anew.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import reduce
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from stablecast.pipeline.analysis.membership import Membership
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _LAST_TOUCHED = """
     greatest(array_max(transform(pairs, p -> greatest(p.have, p.released))),
@@ -74,8 +72,8 @@ def untimely(
     thin: DataFrame,
     claimers: DataFrame,
     membership: Membership,
-) -> int:
-    """Return how many events, and pairs of the state, do not fit what has left; see the module."""
+) -> DataFrame:
+    """Return a row for each event, and pair of the state, that does not fit what has left; see the module."""
     before = marks.where("before is not null").select("mid", "before")
     incarnations = membership.incarnations.select("who", "mid", "start", "end")
     starts = incarnations.select("who", "start")
@@ -99,29 +97,26 @@ def untimely(
             "coalesce(covered, -1) < greatest(left_to, thin_to) and start <= greatest(left_sent, thin_sent)"
         )
     )
-    nothing = [F.lit(1).alias("one")]
-    wrong = (
-        old.select(nothing)
-        .union(of_left.select(nothing))
-        .union(of_thin.select(nothing))
-        .union(claims.select(nothing))
-    )
     latest = "greatest(sent, have, released_last, claimed, released)"
     moved = pairs.join(F.broadcast(incarnations), "who").where("have > end")
     nexts = incarnations.select((F.col("who") - 1).alias("who"), "mid", F.col("start").alias("next"))
     again = pairs.join(F.broadcast(nexts), "who").where(f"who >= mid and {latest} >= next")
-    return wrong.union(moved.select(nothing)).union(again.select(nothing)).count()
+    return any_of(old, of_left, of_thin, claims, moved, again)
 
 
-def other_past(before: DataFrame, after: DataFrame, left: DataFrame) -> bool:
-    """Whether a group that messages have left turns out to have other members, for want of joins."""
-    changed = (
+def any_of(*wrong: DataFrame) -> DataFrame:
+    """Return a row for each of what was found, whatever its columns."""
+    return reduce(DataFrame.union, (one.select(F.lit(1).alias("one")) for one in wrong))
+
+
+def other_past(before: DataFrame, after: DataFrame, left: DataFrame) -> DataFrame:
+    """Return groups that messages have left and that turn out to have other members, for want of joins."""
+    return (
         _facts(before)
         .join(_facts(after).toDF("group", "joins_now", "active_now", "last_now"), "group")
         .join(left.select("group").distinct(), "group")
         .where("(joins = 0 and joins_now > 0) or (joins = 0 and active_now > active)")
     )
-    return not changed.isEmpty()
 
 
 def _facts(scan: DataFrame) -> DataFrame:
@@ -133,8 +128,7 @@ def _facts(scan: DataFrame) -> DataFrame:
     )
 
 
-def late_changes(scan: DataFrame, before: DataFrame, delay_us: int) -> bool:
-    """Whether somebody joined, left or failed before the watermark of the parts before."""
+def late_changes(scan: DataFrame, before: DataFrame, delay_us: int) -> DataFrame:
+    """Return who joined, left or failed before the watermark of the parts before."""
     marks = before.groupBy("group").agg((F.max("last_us") - delay_us).alias("before"))
-    changes = scan.where("change_us is not null").join(marks, "group").where("change_us < before")
-    return not changes.isEmpty()
+    return scan.where("change_us is not null").join(marks, "group").where("change_us < before")

@@ -139,7 +139,7 @@ class Versions:
         carry = self._state(state.part)
         carry.mkdir(parents=True)
         for table in SCHEMAS:
-            work.kept(f"carry-{table}").rename(carry / table)
+            work.carried(table).rename(carry / table)
             tidy(carry / table)
         beside = carry / f".{STATE}"
         beside.write_text(json.dumps(asdict(state)), encoding="utf-8")

@@ -101,7 +101,7 @@ def _carry_violations(part: Part, repeated: DataFrame, reported: DataFrame) -> N
     work, numbers = part.work, part.numbers
     left = part.judged.where("leaves").select("src", "seq")
     staying = repeated.join(left, ["src", "seq"], "left_anti")
-    work.keep("carry-repeats", numbers.names_of_who(numbers.names_of_source(staying)))
+    work.carry("repeats", numbers.names_of_who(numbers.names_of_source(staying)))
     accused = reported.select(*_EVENT).union(_old(part, "accused").select(*_EVENT))
     first_open = part.stops
     last = part.after.select("src", "last_seq")
@@ -111,4 +111,4 @@ def _carry_violations(part: Part, repeated: DataFrame, reported: DataFrame) -> N
         .where("coalesce(seq >= stop, seq > last_seq, true)")
         .drop("stop", "last_seq")
     )
-    work.keep("carry-accused", numbers.names_of_who(numbers.names_of_source(kept)))
+    work.carry("accused", numbers.names_of_who(numbers.names_of_source(kept)))
