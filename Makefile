@@ -28,13 +28,21 @@ help: ## Show the targets
 
 setup: $(READY) ## Make the environment in .venv (PYTHON=... chooses the interpreter)
 
+# Spark comes as sources of 456 MB, so it is fetched and built beside the first half of the rest. Modules are
+# compiled when they are first imported, which most never are.
 # Older pip reads PIP_CONSTRAINT for the build environment, newer pip PIP_BUILD_CONSTRAINT.
+PIP = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m pip
+INSTALL = $(PIP) install --quiet --no-compile --constraint constraints.txt
 $(READY): pyproject.toml constraints.txt
 	@$(if $(filter ok,$(VERSION)),,$(error stablecast needs Python 3.11 or newer, and $(INTERPRETER) is $(VERSION)))
 	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then $(PYTHON) -m venv $(VENV); fi
 	@echo "Installing stablecast and its tools into $(VENV)"
-	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
-		$(BIN)/python -m pip install --quiet --constraint constraints.txt -e ".[dev]"
+	@mkdir -p $(VENV)/wheels
+	@if ! $(BIN)/python -c 'import pyspark' 2>/dev/null; then \
+		$(PIP) wheel --quiet --no-deps --constraint constraints.txt --wheel-dir $(VENV)/wheels pyspark & \
+		$(INSTALL) -e . && wait; fi
+	@$(INSTALL) --find-links $(VENV)/wheels -e ".[dev]"
+	@rm -rf $(VENV)/wheels
 	@touch $@
 
 test: $(READY) ## Lint, then run every test

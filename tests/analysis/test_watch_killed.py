@@ -25,6 +25,7 @@ def start(folder, out, *options):
     """Start the command in a process group of its own, so that its Java can be killed with it."""
     command = [Path(sys.executable).with_name("stablecast"), "watch", folder, "--out", out]
     quick = ["--conf", f"spark.driver.extraJavaOptions={java_options(QUICK_JAVA)}", "--master", "local[2]"]
+    quick += ["--conf", "spark.buffer.pageSize=1m"]
     return subprocess.Popen(
         [*command, "--delay-s", "0.02", *quick, *options],
         stdout=subprocess.PIPE,

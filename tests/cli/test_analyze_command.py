@@ -169,9 +169,10 @@ class Process:
     """A command in a process group of its own, and what it says."""
 
     def __init__(self, *arguments):
-        quick = f"spark.driver.extraJavaOptions={java_options(QUICK_JAVA)}"
+        quick = ["--conf", f"spark.driver.extraJavaOptions={java_options(QUICK_JAVA)}"]
+        quick += ["--conf", "spark.buffer.pageSize=1m"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "stablecast.cli.main", *map(str, arguments), "--conf", quick],
+            [sys.executable, "-m", "stablecast.cli.main", *map(str, arguments), *quick],
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
@@ -223,7 +224,7 @@ def await_true(condition):
 def test_an_interruption_leaves_neither_files_nor_spark_behind(tmp_path):
     (tmp_path / "a.jsonl").write_text(lines({"kind": "send"}, {}, {"kind": "release", "time_us": 9}))
     with Process("analyze", tmp_path / "a.jsonl", "--out", tmp_path / "out") as command:
-        command.await_line("finding who held it back")
+        command.await_line("bringing each message's events together")
         command.process.send_signal(signal.SIGINT)
         assert command.end() == (130, ["stablecast: interrupted"])
     assert everything(tmp_path) == [str(tmp_path / "a.jsonl")]

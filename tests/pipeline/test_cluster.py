@@ -13,6 +13,7 @@ from analysis_plain import TABLES
 from analysis_random_trace import random_trace
 from standalone import StandaloneCluster
 
+from stablecast.pipeline.analysis.reading.inputs import find_inputs
 from stablecast.pipeline.analysis.workspace import QUICK_QUERIES, SMALL_BYTES
 from stablecast.pipeline.schema import WALL_COLUMNS
 from stablecast.pipeline.session import QUICK_JAVA, java_options
@@ -46,6 +47,7 @@ QUICK = [
     for setting in (
         f"spark.driver.extraJavaOptions={java_options(QUICK_JAVA)}",
         f"spark.executor.extraJavaOptions={QUICK_JAVA}",
+        "spark.buffer.pageSize=1m",
         *(f"{name}={value}" for name, value in QUICK_QUERIES.items()),
     )
     for word in ("--conf", setting)
@@ -116,10 +118,10 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_table_of_one_machine(
 @pytest.mark.soak
 def test_an_analysis_on_a_cluster_that_loses_a_worker_gives_the_tables_of_the_oracle(cluster, tmp_path):
     """The worker is lost after the wide step has begun, so that what it had brought together is lost too."""
-    trace = random_trace(3, groups=2, members=6, sources=3, messages=1400)
+    trace = random_trace(3, groups=2, members=6, sources=3, messages=14_500)
     rows = "".join(json.dumps(row) + "\n" for row in trace.to_pylist())
     (tmp_path / "trace.jsonl").write_text(rows)
-    assert len(rows) > SMALL_BYTES
+    assert find_inputs([str(tmp_path / "trace.jsonl")]).size > SMALL_BYTES
     out = tmp_path / "out"
     command = [sys.executable, "-m", "stablecast.cli.main", "analyze", str(tmp_path / "trace.jsonl")]
     code, told = lose_worker(

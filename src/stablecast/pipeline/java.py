@@ -92,10 +92,12 @@ def find_java() -> Java:
 
 def java_home(java: Java) -> Path:
     """Return a JAVA_HOME whose launcher starts ``java`` without the unwanted module, creating it once."""
-    text = _SHIM.format(module=UNWANTED_MODULE, java=shlex.quote(str(java.binary)))
-    name = f"java-{hashlib.blake2s(text.encode(), digest_size=8).hexdigest()}"
     from stablecast._jit import CACHE_FOLDER
 
+    if java.home.parent == CACHE_FOLDER.parent:
+        return java.home  # one of those, named by JAVA_HOME
+    text = _SHIM.format(module=UNWANTED_MODULE, java=shlex.quote(str(java.binary)))
+    name = f"java-{hashlib.blake2s(text.encode(), digest_size=8).hexdigest()}"
     launcher = CACHE_FOLDER.parent / name / "bin" / "java"
     if not launcher.exists():
         launcher.parent.mkdir(parents=True, exist_ok=True)

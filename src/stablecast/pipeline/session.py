@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stablecast.errors import InvalidInput, StablecastError
+from stablecast.pipeline.class_archive import archive_options
 from stablecast.pipeline.java import find_java, java_home
 
 if TYPE_CHECKING:
@@ -83,7 +84,12 @@ def _unreachable(address: str) -> str | None:
 
 
 def java_options(further: str) -> str:
-    """Return the options that every Java of ours has, and further ones."""
+    """Return the options that every Java of ours has on this machine, and further ones."""
+    return f"{plain_java_options(further)} {archive_options()}"
+
+
+def plain_java_options(further: str) -> str:
+    """Return the same for a Java on any machine."""
     return f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()} {further}"
 
 
