@@ -1,11 +1,14 @@
 """The command `watch`, killed again and again, ends with the tables of the whole trace."""
 
+import contextlib
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import analysis_oracle
@@ -16,9 +19,24 @@ from analysis_random_trace import random_trace
 
 from stablecast.pipeline.session import QUICK_JAVA, java_options
 
-KILLS = 10
-LONGEST_S = 7.0
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
+DEADLINE_S = 120
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a run's life: it begins when a new file of this kind is there, and lasts about so long."""
+
+    files: str | None
+    seconds: float
+
+
+STARTING = Stage(None, 7.0)
+FOLDING = Stage("work/*", 5.0)
+PUBLISHING = Stage("versions/*", 0.05)
+PUBLISHED = Stage("state/*/state.json", 0.5)
+KILLS = [*[STARTING] * 3, *[FOLDING] * 4, *[PUBLISHING] * 2, PUBLISHED]
+"""Most where most can be broken; at any moment of a run it would mostly be Spark's start."""
 
 
 def start(folder, out, *options):
@@ -35,15 +53,35 @@ def start(folder, out, *options):
     )
 
 
-def killed_after(process, seconds):
-    """Kill a process and its Java at some moment; it must not have ended by itself."""
+def seen(out, stage):
+    """Return the files that tell that a stage has begun."""
+    return set((out / ".watch").glob(stage.files)) if stage.files else set()
+
+
+def await_stage(process, out, stage, known):
+    """Wait until a file is there that was not, or that was removed since."""
+    end = time.monotonic() + DEADLINE_S
+    while stage.files and process.poll() is None:
+        now = seen(out, stage)
+        if now - known:
+            return
+        known &= now
+        assert time.monotonic() < end, f"seed {SEED}: no {stage.files} within {DEADLINE_S} s"
+        signal.sigtimedwait([], 0.005)
+
+
+def kill_in(process, out, stage, known, chance):
+    """Kill a process and its Java at a random moment of a stage; it must not have ended by itself."""
     try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return
-    raise AssertionError(f"seed {SEED}: it ended by itself: {process.communicate()[1]}")
+        await_stage(process, out, stage, known)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(chance.uniform(0, stage.seconds))
+        ended = process.poll() is not None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        errors = process.communicate()[1]
+    assert not ended, f"seed {SEED}: it ended by itself: {errors}"
 
 
 def test_killed_at_random_moments_the_tables_are_those_of_the_whole(tmp_path):
@@ -51,7 +89,8 @@ def test_killed_at_random_moments_the_tables_are_those_of_the_whole(tmp_path):
     trace = random_trace(SEED % 1000, groups=1, members=4, sources=2, messages=150).sort_by("time_us")
     incoming, out = tmp_path / "incoming", tmp_path / "out"
     incoming.mkdir()
-    parts = KILLS + 2
+    stages = chance.sample(KILLS, len(KILLS))
+    parts = len(stages) + 2
     cuts = [len(trace) * k // parts for k in range(parts + 1)]
 
     def arrive(number):
@@ -60,14 +99,15 @@ def test_killed_at_random_moments_the_tables_are_those_of_the_whole(tmp_path):
         beside.rename(incoming / f"{number:02d}.parquet")
 
     arrive(0)
-    finished = set()
-    for number in range(KILLS):
+    counted = set()
+    for number, stage in enumerate(stages):
         arrive(number + 1)
-        killed_after(
-            start(incoming, out, "--max-files", "1", "--every-s", "0"), chance.uniform(0.5, LONGEST_S)
-        )
-        finished |= {file.parent.name for file in (out / ".watch" / "state").glob("*/state.json")}
-    arrive(KILLS + 1)
+        known = seen(out, stage)
+        process = start(incoming, out, "--max-files", "1", "--every-s", "0")
+        kill_in(process, out, stage, known, chance)
+        counted |= {file.parent.name for file in seen(out, PUBLISHED)}
+    assert counted, f"seed {SEED}: no part counted before the last run"
+    arrive(parts - 1)
     last = start(incoming, out, "--once", "--json")
     told, errors = last.communicate()
     assert last.returncode in (0, 1), f"seed {SEED}: {errors}"
@@ -75,4 +115,4 @@ def test_killed_at_random_moments_the_tables_are_those_of_the_whole(tmp_path):
     assert summary["events"] == len(trace), f"seed {SEED}: {told}"
     watched = {name: pq.read_table(out / name) for name in TABLES}
     found = differing_groups(watched, analysis_oracle.analyse(trace))
-    assert not found, f"seed {SEED}, left is watch, {len(finished)} parts before the last run\n{found}"
+    assert not found, f"seed {SEED}, left is watch, {len(counted)} parts before the last run\n{found}"

@@ -118,7 +118,7 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_table_of_one_machine(
 @pytest.mark.soak
 def test_an_analysis_on_a_cluster_that_loses_a_worker_gives_the_tables_of_the_oracle(cluster, tmp_path):
     """The worker is lost after the wide step has begun, so that what it had brought together is lost too."""
-    trace = random_trace(3, groups=2, members=6, sources=3, messages=14_500)
+    trace = random_trace(3, groups=2, members=6, sources=3, messages=4000)
     rows = "".join(json.dumps(row) + "\n" for row in trace.to_pylist())
     (tmp_path / "trace.jsonl").write_text(rows)
     assert find_inputs([str(tmp_path / "trace.jsonl")]).size > SMALL_BYTES

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 WORK = ".work"
 THREADS = 3
 EVENTS_PER_TASK = 400_000
-SMALL_BYTES = 2_000_000
+SMALL_BYTES = 500_000
+"""Some 70,000 events: up to about here one core that compiles nothing is done sooner than all of them."""
 QUICK_QUERIES = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
