@@ -21,7 +21,7 @@ VERSION = $(or $(shell $(INTERPRETER) -c '$(VERSION_CHECK)' 2>/dev/null),not run
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLCONFIGDIR := $(CURDIR)/build/cache/matplotlib
 
-.PHONY: help setup test warm soak reproduce bench lint docs format clean
+.PHONY: help setup test warm archive soak reproduce bench lint docs format clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -46,12 +46,15 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 test: $(READY) ## Lint, then run every test
-	@$(MAKE) -j2 lint warm
+	@$(MAKE) -j3 lint warm archive
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-# Beside the checks, which keep one core busy.
+# Both beside the checks: what tests compile, and what Java starts from some twenty times.
 warm: $(READY)
 	$(BIN)/python -m stablecast.simulate.warm --machines
+
+archive: $(READY)
+	$(BIN)/python -m stablecast.pipeline.class_archive
 
 soak: $(READY) ## Run thousands of seeded fault schedules, the soak of real processes, and the longest tests
 	$(BIN)/python -m pytest -m soak

@@ -32,10 +32,10 @@ class Stage:
 
 
 STARTING = Stage(None, 7.0)
-FOLDING = Stage("work/*", 5.0)
+FOLDING = Stage("work/*", 4.0)
 PUBLISHING = Stage("versions/*", 0.05)
 PUBLISHED = Stage("state/*/state.json", 0.5)
-KILLS = [*[STARTING] * 3, *[FOLDING] * 4, *[PUBLISHING] * 2, PUBLISHED]
+KILLS = [*[STARTING] * 4, *[FOLDING] * 4, PUBLISHING, PUBLISHED]
 """Most where most can be broken; at any moment of a run it would mostly be Spark's start."""
 
 

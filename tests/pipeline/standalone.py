@@ -12,6 +12,7 @@ from pathlib import Path
 import pyspark
 
 from stablecast.pipeline.java import find_java, java_home
+from stablecast.pipeline.session import QUICK_JAVA
 
 DEADLINE_S = 120
 
@@ -59,6 +60,7 @@ class StandaloneCluster:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
             "SPARK_CONF_DIR": str(self._settings()),
+            "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
             "PYSPARK_PYTHON": sys.executable,
         }
         command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), main, "--host", "127.0.0.1"]

@@ -56,7 +56,7 @@ QUICK = [
 
 def sweep_command(spec, out, master):
     command = [sys.executable, "-m", "stablecast.cli.main", "sweep", str(spec), "--out", str(out)]
-    return [*command, "--master", master]
+    return [*command, "--master", master, "--conf", f"spark.executor.extraJavaOptions={QUICK_JAVA}"]
 
 
 def comparable(out):

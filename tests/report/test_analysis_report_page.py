@@ -97,6 +97,20 @@ def test_the_summary_rules_where_it_tells(tmp_path):
     assert facts(report)["Time to stable"] == "1.23 ms"
 
 
+def test_of_a_stream_it_says_how_far_that_is(sample, tmp_path):
+    trace = InventedTrace(messages=80)
+    told = {"parts": 12, "arrived": 3400, "open": 5, "carried_rows": 1700, "rebuilt": 1, "wall_s": 2.5}
+    streamed = read_analysis(write_analysis(tmp_path, {**trace.summary(), **told}, **trace.tables())).details
+    assert {name: streamed[name] for name in streamed.keys() - sample[0].details.keys()} == {
+        "Parts so far": "12",
+        "Time of the last part": "2.5 s",
+        "Events of the last part": "3,400",
+        "Messages still open": "5",
+        "Rows of state": "1,700",
+        "Computed anew": "1 time",
+    }
+
+
 def test_times_to_stable_are_near_the_true_ones(sample):
     trace = InventedTrace()
     stable = [row["stable_us"] - row["sent_us"] for row in trace.messages() if row["stable_us"] is not None]

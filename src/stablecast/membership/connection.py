@@ -199,7 +199,10 @@ class ReceiverSide:
 
     def link(self, sender: int) -> SenderLink:
         """Return what is known of a sender."""
-        return next((link for link in self.links if link.sender == sender), SenderLink(sender))
+        for link in self.links:
+            if link.sender == sender:
+                return link
+        return SenderLink(sender)
 
     def connect(self, sender: int) -> tuple[ReceiverSide, tuple[Event, ...]]:
         """Open an acknowledgement channel to a sender (first step of a connection)."""
@@ -294,7 +297,10 @@ class SenderSide:
 
     def link(self, receiver: int) -> ReceiverLink:
         """Return what is known of a receiver."""
-        return next((link for link in self.links if link.receiver == receiver), ReceiverLink(receiver))
+        for link in self.links:
+            if link.receiver == receiver:
+                return link
+        return ReceiverLink(receiver)
 
     def connect(self, receiver: int) -> tuple[SenderSide, tuple[Event, ...]]:
         """Open the message channel of a connection that a receiver has opened (third step)."""

@@ -187,9 +187,26 @@ def _details(trace: Trace, summary: dict[str, Any]) -> dict[str, str]:
         details["Of these"] = ", ".join(told) or "none"
     if isinstance(inputs, Sequence) and not isinstance(inputs, str) and inputs:
         details["Read from"] = listed([clean(str(one)) for one in inputs])
+    parts = whole(summary.get("parts"))
     if isinstance(wall, int | float):
-        details["Time of the analysis"] = f"{digits(wall)} s"
+        details["Time of the analysis" if parts is None else "Time of the last part"] = f"{digits(wall)} s"
+    if parts is not None:
+        details |= _stream_details(parts, summary)
     for name, key in (("Spark", "spark"), ("On", "master"), ("Analysed by stablecast", "version")):
         if isinstance(summary.get(key), str):
             details[name] = clean(summary[key])
+    return details
+
+
+def _stream_details(parts: int, summary: dict[str, Any]) -> dict[str, str]:
+    """Return what only `watch` tells: how far it has come, and how much it carries on."""
+    details = {"Parts so far": f"{parts:,}"}
+    for name, key in (
+        ("Events of the last part", "arrived"),
+        ("Messages still open", "open"),
+        ("Rows of state", "carried_rows"),
+        ("Computed anew", "rebuilt"),
+    ):
+        if (number := whole(summary.get(key))) is not None:
+            details[name] = counted(number, "time") if key == "rebuilt" else f"{number:,}"
     return details
