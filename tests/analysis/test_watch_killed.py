@@ -13,6 +13,7 @@ from pathlib import Path
 
 import analysis_oracle
 import pyarrow.parquet as pq
+import pytest
 from analysis_compare import differing_groups
 from analysis_plain import TABLES
 from analysis_random_trace import random_trace
@@ -35,8 +36,11 @@ STARTING = Stage(None, 7.0)
 FOLDING = Stage("work/*", 4.0)
 PUBLISHING = Stage("versions/*", 0.05)
 PUBLISHED = Stage("state/*/state.json", 0.5)
-KILLS = [*[STARTING] * 4, *[FOLDING] * 4, PUBLISHING, PUBLISHED]
-"""Most where most can be broken; at any moment of a run it would mostly be Spark's start."""
+KILLS = {
+    "anywhere": [*[STARTING] * 5, *[FOLDING] * 4, PUBLISHED],
+    "at the end of parts": [*[FOLDING] * 2, *[PUBLISHING] * 5, *[PUBLISHED] * 3],
+}
+"""At any moment of a run it would mostly be Spark's start, where nothing can be broken."""
 
 
 def start(folder, out, *options):
@@ -84,12 +88,13 @@ def kill_in(process, out, stage, known, chance):
     assert not ended, f"seed {SEED}: it ended by itself: {errors}"
 
 
-def test_killed_at_random_moments_the_tables_are_those_of_the_whole(tmp_path):
+@pytest.mark.parametrize("where", ["anywhere", pytest.param("at the end of parts", marks=pytest.mark.soak)])
+def test_killed_at_ten_random_moments_the_tables_are_those_of_the_whole(tmp_path, where):
     chance = random.Random(SEED)
     trace = random_trace(SEED % 1000, groups=1, members=4, sources=2, messages=150).sort_by("time_us")
     incoming, out = tmp_path / "incoming", tmp_path / "out"
     incoming.mkdir()
-    stages = chance.sample(KILLS, len(KILLS))
+    stages = chance.sample(KILLS[where], 10)
     parts = len(stages) + 2
     cuts = [len(trace) * k // parts for k in range(parts + 1)]
 

@@ -13,6 +13,7 @@ from analysis_plain import TABLES
 from analysis_random_trace import random_trace
 from standalone import StandaloneCluster
 
+from stablecast.cli.main import main
 from stablecast.pipeline.analysis.reading.inputs import find_inputs
 from stablecast.pipeline.analysis.workspace import QUICK_QUERIES, SMALL_BYTES
 from stablecast.pipeline.schema import WALL_COLUMNS
@@ -72,9 +73,10 @@ def spec(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def local_rows(spec, tmp_path_factory):
+def local_rows(spark, spec, tmp_path_factory):
+    """What the command gives in the session of these tests, on two cores."""
     out = tmp_path_factory.mktemp("local")
-    subprocess.run(sweep_command(spec, out, "local[2]"), check=True, capture_output=True)
+    assert main(["sweep", str(spec), "--out", str(out)]) == 0
     return comparable(out)
 
 

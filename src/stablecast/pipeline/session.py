@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stablecast.errors import InvalidInput, StablecastError
 from stablecast.pipeline.class_archive import archive_options
@@ -193,6 +193,18 @@ def build_session(
     return session
 
 
+class _Remembered:
+    """A class of Java's whose methods are looked up there once each, and not for every call."""
+
+    def __init__(self, java_class: Any) -> None:
+        self._java_class = java_class
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._java_class, name)
+        setattr(self, name, found)
+        return found
+
+
 def _remember_classes(session: SparkSession) -> None:
     """Look up once what PySpark looks up for every column.
 
@@ -201,8 +213,10 @@ def _remember_classes(session: SparkSession) -> None:
     jvm = session.sparkContext._jvm
     for name in ("org.apache.spark.sql.functions", "org.apache.spark.api.python.PythonUtils"):
         found = getattr(jvm, name)
+        if isinstance(found, _Remembered):
+            continue
         for known_as in (name, name.rpartition(".")[2]):
-            setattr(jvm, known_as, found)
+            setattr(jvm, known_as, _Remembered(found))
 
 
 @contextmanager
