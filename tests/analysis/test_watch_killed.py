@@ -37,7 +37,7 @@ FOLDING = Stage("work/*", 4.0)
 PUBLISHING = Stage("versions/*", 0.05)
 PUBLISHED = Stage("state/*/state.json", 0.5)
 KILLS = {
-    "anywhere": [*[STARTING] * 5, *[FOLDING] * 4, PUBLISHED],
+    "anywhere": [*[STARTING] * 6, *[FOLDING] * 3, PUBLISHED],
     "at the end of parts": [*[FOLDING] * 2, *[PUBLISHING] * 5, *[PUBLISHED] * 3],
 }
 """At any moment of a run it would mostly be Spark's start, where nothing can be broken."""
