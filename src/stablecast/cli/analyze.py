@@ -96,8 +96,9 @@ def _tell(found: Analysis, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(dict(told)))
         return
+    groups = "1 group" if told["groups"] == 1 else f"{told['groups']:,} groups"
     print(
-        f"{told['events']:,} events of {told['members']:,} members in {told['groups']:,} groups:"
+        f"{told['events']:,} events of {told['members']:,} members in {groups}:"
         f" {told['messages']:,} messages, {told['stable']:,} stable, {told['unstable']:,} not"
     )
     taken = told["time_to_stable_us"]
