@@ -175,3 +175,16 @@ def test_spark_runs_on_the_bundled_java_when_java_is_hidden(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[:2] == ["21", "10"]
     assert done.stderr == ""
+
+
+def test_methods_of_classes_of_java_are_looked_up_once():
+    asked = []
+
+    class Functions:
+        def __getattr__(self, name):
+            asked.append(name)
+            return name.upper
+
+    functions = session_module._Remembered(Functions())
+    assert [functions.col(), functions.lit(), functions.col()] == ["COL", "LIT", "COL"]
+    assert asked == ["col", "lit"]
