@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).parent / "protocols"))
 from channel_groups import PROTOCOLS as ACKNOWLEDGING
 from channel_groups import play, told_at_different_times
 
-SEEDS = 60
+SEEDS = 120
 SHAPES = [(2, 2, 2), (3, 2, 1), (1, 3, 1)]
 
 
