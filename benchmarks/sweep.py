@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from stablecast._jit import sources_digest
+from stablecast.compiling import sources_digest
 from stablecast.pipeline.point import Point, simulation
 from stablecast.pipeline.schema import WALL_COLUMNS, Row, table_of
 from stablecast.pipeline.session import spark_session

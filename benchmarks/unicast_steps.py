@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.overlays import Tree
 from stablecast.protocols.contract import Member, Message, Outbox, Place, Protocol, send, set_timer
 from stablecast.protocols.contract.kernels import no_init

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stablecast._jit import CACHE_FOLDER
 from stablecast.cli.main import main
+from stablecast.compiling import CACHE_FOLDER
 from stablecast.errors import InvalidInput
 from stablecast.pipeline import java as java_module
 from stablecast.pipeline import session as session_module

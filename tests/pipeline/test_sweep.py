@@ -47,7 +47,7 @@ def comparable(rows):
 def test_every_point_becomes_a_row_equal_to_a_run_of_its_own(spark, tmp_path):
     swept = sweep(POINTS, tmp_path)
     assert (swept.computed, swept.kept, swept.missing) == (len(POINTS), 0, 0)
-    from stablecast._jit import sources_digest
+    from stablecast.compiling import sources_digest
     from stablecast.pipeline.schema import table_of
 
     alone = table_of([run_point(point, Terms(sources=sources_digest())) for point in POINTS]).to_pylist()

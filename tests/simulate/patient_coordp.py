@@ -4,7 +4,7 @@ A protocol from outside the package, with a timer: it is here to test both, and 
 because nobody repeats INFO.
 """
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier import take_minimum
 from stablecast.protocols import coordp
 from stablecast.protocols.contract import (

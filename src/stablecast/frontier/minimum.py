@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 
 IntArray = NDArray[np.integer[Any]]
 

@@ -25,7 +25,7 @@ Paper
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.errors import InvalidInput
 from stablecast.frontier.sets import BITS, add, has, words
 from stablecast.multicast.bimodal_result import summarise

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier.sets import add, has, remove, words
 from stablecast.multicast.bufferers import chooses, message_state
 from stablecast.protocols.contract.kernels import Member

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.multicast.bufferers import MIX, SHUFFLE, member_value
 from stablecast.multicast.hashing import (
     Bytes,

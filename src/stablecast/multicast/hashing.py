@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 
 Bytes = NDArray[np.uint8]
 Table = NDArray[np.uint32]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier.sets import BITS, has, words
 from stablecast.multicast.buffer_policy import (
     BUFFERERS,

@@ -7,7 +7,7 @@ gone, M is stable.  Results ride on gossip too.  With bimodal multicast the goss
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier.sets import add, has, join, words
 from stablecast.multicast.buffer_policy import MESSAGES, at_dead, at_rest, release
 from stablecast.protocols.contract.kernels import Member, Message, Outbox, declare_stable, last_row

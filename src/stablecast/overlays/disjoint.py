@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.errors import InvalidInput
 from stablecast.overlays.hypercube import Hypercube, Ints, Nodes
 

@@ -25,7 +25,7 @@ Serve = Callable[[Any, bool], int]
 
 def preload(names: list[str]) -> None:
     """Load protocols' loops and call each once; one process on a machine compiles what is missing."""
-    from stablecast._jit import CACHE_FOLDER
+    from stablecast.compiling import CACHE_FOLDER
     from stablecast.protocols import protocol
     from stablecast.simulate import Setup, simulate, topology
     from stablecast.simulate.compiled import is_compiled

@@ -92,7 +92,7 @@ def find_java() -> Java:
 
 def java_home(java: Java) -> Path:
     """Return a JAVA_HOME whose launcher starts ``java`` without the unwanted module, creating it once."""
-    from stablecast._jit import CACHE_FOLDER
+    from stablecast.compiling import CACHE_FOLDER
 
     if java.home.parent == CACHE_FOLDER.parent:
         return java.home  # one of those, named by JAVA_HOME

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from stablecast._jit import sources_digest
+from stablecast.compiling import sources_digest
 from stablecast.pipeline.point import Point
 from stablecast.pipeline.schema import DONE
 from stablecast.pipeline.tasks import Terms, run_point

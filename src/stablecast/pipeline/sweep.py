@@ -204,7 +204,7 @@ def _missing(
 
 @cache
 def _sources() -> str:
-    from stablecast._jit import sources_digest
+    from stablecast.compiling import sources_digest
 
     return sources_digest()
 

@@ -6,7 +6,7 @@ which one it is.  Everyone else uses the protocols' own kernels.
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.protocols import explicit, timestamp, transitive, vector
 from stablecast.protocols._receivers import EXPLICIT, TIMESTAMP, TRANSITIVE, VARIANT
 from stablecast.protocols.contract.kernels import Member, Message, Outbox

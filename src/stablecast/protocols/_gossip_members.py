@@ -7,7 +7,7 @@ this is safe.
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier.sets import remove, words
 from stablecast.protocols.contract.kernels import Member, Message, Outbox, strike_off
 

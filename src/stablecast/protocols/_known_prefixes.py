@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier.tournament import least_of, number_of, raise_number, tournament_size
 from stablecast.protocols._receivers import KNOW_ALL, has_receiver, is_whole, own_column
 from stablecast.protocols.contract.kernels import Member, Outbox, declare_stable

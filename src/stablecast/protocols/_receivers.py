@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.protocols.contract.kernels import Member
 from stablecast.protocols.contract.protocol import Parameter, Place, Sizes
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier.sets import add, has, words
 from stablecast.protocols.contract.kernels import Member, Outbox, set_timer
 from stablecast.protocols.contract.protocol import Parameter, Sizes

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier import copy_into
 from stablecast.overlays import Tree
 from stablecast.overlays.hypercube import dimensions

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.overlays import Tree
 from stablecast.protocols._resending import (
     RESENDS,

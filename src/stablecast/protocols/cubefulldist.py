@@ -28,7 +28,7 @@ Paper
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier import copy_into
 from stablecast.frontier.sets import add, fill, has, is_full, join, words
 from stablecast.overlays import Tree

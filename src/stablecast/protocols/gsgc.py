@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.errors import InvalidInput
 from stablecast.frontier import copy_into, exceeds, take_minimum
 from stablecast.frontier.sets import add, has, is_full, remove, words

@@ -21,7 +21,7 @@ Paper
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.protocols._resending import (
     RESENDS,
     resends,

@@ -30,7 +30,7 @@ Paper
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.errors import InvalidInput
 from stablecast.frontier.tournament import least_of, raise_number, tournament_size
 from stablecast.overlays import Tree

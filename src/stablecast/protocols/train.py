@@ -22,7 +22,7 @@ Paper
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier import copy_into, take_minimum
 from stablecast.overlays import Tree, back_and_forth, successor
 from stablecast.protocols._resending import RESENDS, resends, resends_set_timers, wait_for_answers

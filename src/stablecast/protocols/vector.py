@@ -17,7 +17,7 @@ Paper
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.overlays import Tree
 from stablecast.protocols._known_prefixes import (
     begin_to_know,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier import copy_into, exceeds, raise_to, take_minimum
 from stablecast.simulate.state import (
     FALSE_STRIKES,

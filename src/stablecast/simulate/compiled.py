@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from stablecast._jit import CACHE_FOLDER
+from stablecast.compiling import CACHE_FOLDER
 from stablecast.protocols.contract import Protocol
 
 TEMPLATE = Path(__file__).with_name("loop.py")

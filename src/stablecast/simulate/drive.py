@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import inlined, kernel
+from stablecast.compiling import inlined, kernel
 from stablecast.frontier import copy_into
 from stablecast.protocols.contract.kernels import (
     ARRAY,

@@ -8,7 +8,7 @@ code only for functions that import what they call.  The loop returns whenever P
 
 from __future__ import annotations
 
-from stablecast._jit import inlined, kernel
+from stablecast.compiling import inlined, kernel
 from stablecast.protocols.contract.kernels import GONE, Member, Message, Outbox, clear
 from stablecast.protocols.contract.kernels import no_attach as attach  # its attach
 from stablecast.protocols.contract.kernels import no_take as take  # its take

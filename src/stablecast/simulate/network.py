@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import inlined
+from stablecast.compiling import inlined
 from stablecast.overlays import Tree
 from stablecast.simulate.costs import PS_PER_US, Costs
 from stablecast.simulate.routes import adjacency, kept_route_table

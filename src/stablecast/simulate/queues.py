@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import inlined, kernel
+from stablecast.compiling import inlined, kernel
 
 if TYPE_CHECKING:
     from stablecast.simulate.struct import Sim

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import CACHE_FOLDER, inlined, kernel
+from stablecast.compiling import CACHE_FOLDER, inlined, kernel
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.simulate.topologies import Topology
 

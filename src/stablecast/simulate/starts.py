@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.protocols.contract.kernels import GROUP, SENDS
 from stablecast.simulate.queues import NEVER, heap_push
 from stablecast.simulate.state import (

@@ -172,7 +172,7 @@ def _unbox_sim(typ: Any, obj: Any, c: Any) -> Any:
 class _SimAttributes(AttributeTemplate):
     key = SimType
 
-    def generic_resolve(self, typ: Any, attr: str) -> Any:  # type: ignore[override]
+    def generic_resolve(self, typ: Any, attr: str) -> Any:
         return FIELDS.get(attr)
 
 

@@ -28,7 +28,7 @@ class TableType(types.Type):
 @register_model(TableType)
 class _TableModel(models.StructModel):
     def __init__(self, manager: Any, table: TableType) -> None:
-        super().__init__(manager, table, [("data", types.CPointer(table.dtype)), ("size", types.int64)])  # type: ignore[no-untyped-call]
+        super().__init__(manager, table, [("data", types.CPointer(table.dtype)), ("size", types.int64)])
 
 
 make_attribute_wrapper(TableType, "size", "size")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier.window import NEW
 from stablecast.multicast.fifo import is_missing, missing_until, take_data
 from stablecast.simulate.chance import MEMBER_STREAM, uniform

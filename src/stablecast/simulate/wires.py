@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stablecast._jit import inlined, kernel
+from stablecast.compiling import inlined, kernel
 from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
 from stablecast.simulate.network import DELAY, SHARED, next_link, receive_cost_ps, send_cost_ps
 from stablecast.simulate.queues import GROUP, LOST, RECEIVE, SEND, free_packet, new_packet, put

@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.errors import InvalidInput
 from stablecast.protocols.contract.draws import uniform
 

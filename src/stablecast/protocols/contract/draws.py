@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 
 PROTOCOL_STREAM = 3 << 40
 """A protocol draws from this stream, plus the member's number."""

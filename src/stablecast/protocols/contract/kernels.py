@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import kernel
+from stablecast.compiling import kernel
 from stablecast.frontier import copy_into, exceeds, raise_to, take_minimum
 
 IntArray = NDArray[np.integer[Any]]

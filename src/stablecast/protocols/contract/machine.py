@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import compile_for
+from stablecast.compiling import compile_for
 from stablecast.protocols.contract.kernels import (
     ARRAY,
     AS_IT_IS,

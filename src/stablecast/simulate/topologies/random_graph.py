@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast._jit import inlined, kernel
+from stablecast.compiling import inlined, kernel
 from stablecast.errors import InvalidInput
 from stablecast.overlays import Tree
 from stablecast.simulate.costs import PS_PER_US

@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 
-from stablecast import _jit_callees
+from stablecast.compiling import dispatch
 
 SCRIPT = """
 import numpy as np
-from stablecast._jit import inlined, kernel
+from stablecast.compiling import inlined, kernel
 
 @kernel
 def least(values):
@@ -30,10 +30,10 @@ def outer(values, by):
 values = np.array([5, 3, 4])
 print(outer(values, 1))
 for each in (least, shifted, outer):
-    print(each.__name__, [getattr(r.library, "stablecast_put_off", False) for r in each.overloads.values()])
+    print(each.__name__, [getattr(r.library, "deferred", False) for r in each.overloads.values()])
 print(least(values), shifted(values, -7), outer(values, -7))
 for each in (least, shifted):
-    print(each.__name__, [getattr(r.library, "stablecast_put_off", False) for r in each.overloads.values()])
+    print(each.__name__, [getattr(r.library, "deferred", False) for r in each.overloads.values()])
 print(outer(np.array([9, 8]), 0), least(np.array([2.5, 1.5])))
 """
 
@@ -66,4 +66,4 @@ def test_only_what_python_calls_is_compiled_down(tmp_path):
 
 
 def test_numba_has_what_it_reaches_into():
-    assert _jit_callees._POSSIBLE
+    assert dispatch

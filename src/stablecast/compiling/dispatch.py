@@ -1,0 +1,287 @@
+"""How kernels are compiled: machine code only for what Python calls, and errors that name the kernel's line.
+
+Theory
+    numba compiles a function that another one calls as if Python called it: optimised, with all that it calls
+    inside it, down to machine code.  For the event loop, some two hundred kernels that call each other, that
+    was most of the time: the same code went through the optimiser once for each kernel above it.  Here a
+    kernel that is compiled because another one calls it stays as it was lowered (it is *deferred*); the
+    outermost kernel, which Python called, links all of them, once, and is optimised as a whole.  Should
+    Python call a deferred kernel itself later, it is compiled anew, in full.
+What is true
+    Whatever is compiled at a time is compiled under numba's own lock, which is taken before anything else, so
+    the stack of kernels under way belongs to one thread at a time.  A deferred library is never executed: it
+    has no entry point for Python, is not kept on disk, and is replaced when Python asks for its kernel.
+How it is kept apart
+    Kernels have a dispatcher, a target context and a code library of their own, which are subclasses of
+    numba's.  The tables in which numba finds the code of functions are shared with numba's own context, so
+    that its library works inside kernels; no class of numba is changed, and functions that others compile
+    with numba are compiled as ever.
+What can go wrong
+    The subclasses rely on a few methods that numba does not document.  ``pyproject.toml`` admits only the
+    versions that were tried, and a test says which method is missing in another.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from stablecast.compiling.cache import CACHE_FOLDER
+from stablecast.errors import InvalidInput
+
+import numba  # isort: skip  # the cache's folder is named first
+from numba.core import codegen, cpu, dispatcher, errors, registry, sigutils
+from numba.core.compiler_lock import global_compiler_lock
+
+F = TypeVar("F", bound=Callable[..., Any])
+UNUSABLE = ("breakpoint", "input", "open", "print")
+"""Functions of Python that a kernel cannot call; ``print`` inside one would wait for ever."""
+
+numba.config.CACHE_DIR = str(CACHE_FOLDER)
+
+
+class KernelError(InvalidInput):
+    """A kernel that cannot be compiled; the message names its file and line."""
+
+
+def kernel(function: F) -> F:
+    """Compile a function over NumPy arrays and scalars; it stays callable from Python.
+
+    Kernels borrow the arrays that they are given and never allocate, so reference counts, which would be
+    most of the time of a small one, are left out.
+    """
+    return _compiled(function)
+
+
+def inlined(function: F) -> F:
+    """Compile a kernel into each of its callers: for the steps of every event, where a call would show."""
+    return _compiled(function, forceinline=True)
+
+
+def compile_for(function: Any, *arguments: Any) -> None:
+    """Compile a kernel for calls with arguments like these; without compilation there is nothing to do."""
+    if isinstance(function, KernelDispatcher):
+        typeof: Any = numba.typeof
+        function.compile(tuple(typeof(argument) for argument in arguments))
+
+
+def _compiled(function: F, **options: bool) -> F:
+    code = function.__code__
+    for name in UNUSABLE:
+        if name in code.co_names and name not in function.__globals__:
+            raise KernelError(
+                f"{code.co_filename}, line {_line_of(code, name)}: a kernel cannot call {name}()"
+            )
+    if numba.config.DISABLE_JIT:
+        return function
+    targetoptions = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False} | options
+    made: Any = KernelDispatcher(function, {}, targetoptions)
+    made.enable_caching()
+    kept: F = made
+    return kept
+
+
+def _line_of(code: Any, name: str) -> int:
+    first = int(code.co_firstlineno)
+    for number in range(first, first + 1000):
+        line = linecache.getline(code.co_filename, number)
+        if re.search(rf"\b{name}\s*\(", line):
+            return number
+    return first
+
+
+class _Library(codegen.JITCodeLibrary):
+    """Code that may stay as it was lowered."""
+
+    deferred = False
+
+    def finalize(self) -> None:
+        """Optimise, with all deferred code below linked once; or leave that to the kernel above."""
+        if _is_for_a_caller():
+            self._raise_if_finalized()
+            self.deferred = True
+            self._finalized = True
+            return
+        self._linking_libraries = _callees(self)
+        super().finalize()
+
+
+class _Codegen(codegen.JITCPUCodegen):
+    """Makes such libraries."""
+
+    _library_class = _Library
+
+
+class _NotCallable:
+    """Stands for a kernel that has no machine code, where numba tells kernels apart by that."""
+
+
+class _Context(cpu.CPUContext):
+    """numba's own context, but for the code libraries."""
+
+    def init(self) -> None:
+        """Take a code generator of our own."""
+        super().init()
+        self._internal_codegen = _Codegen("stablecast.exec")
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
+        """Return the entry point for Python, if there is to be one."""
+        library._ensure_finalized()
+        return _NotCallable() if _is_deferred(library) else super().get_executable(library, fndesc, env)
+
+    def create_cpython_wrapper(self, *arguments: Any, **more: Any) -> None:
+        """Make the entry for calls from Python only where there will be machine code to call."""
+        if not _is_for_a_caller():
+            super().create_cpython_wrapper(*arguments, **more)
+
+    def create_cfunc_wrapper(self, *arguments: Any, **more: Any) -> None:
+        """Make the entry for calls from C likewise."""
+        if not _is_for_a_caller():
+            super().create_cfunc_wrapper(*arguments, **more)
+
+
+SHARED_TABLES = ("_defns", "_getattrs", "_setattrs", "_casts", "_get_constants", "_generators", "_registries")
+"""Where numba's context keeps what it knows to compile."""
+
+
+class _Target(registry.CPUTarget):
+    """The processor, with our context; what can be typed and lowered is numba's own."""
+
+    @property
+    def typing_context(self) -> Any:
+        """The context of types, which is numba's own."""
+        return registry.cpu_target.typing_context
+
+    @property
+    def target_context(self) -> Any:
+        """The context of code, made on first use."""
+        if "_made" not in self.__dict__:
+            numbas: Any = registry.cpu_target.target_context
+            made: Any = _Context(self.typing_context, "cpu")
+            for table in SHARED_TABLES:
+                setattr(made, table, getattr(numbas, table))
+            self.__dict__["_made"] = made
+        return self.__dict__["_made"]
+
+
+class KernelDispatcher(dispatcher.Dispatcher):
+    """A kernel: compiled when it is called, in full for Python, deferred for another kernel."""
+
+    targetdescr = _Target("cpu")
+    _cache: Any
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for arguments of these types; one thread at a time, from the outermost kernel on."""
+        with global_compiler_lock:
+            arguments = tuple(sigutils.normalize_signature(sig)[0])
+            kept = self.overloads.get(arguments)
+            if not _UNDER_WAY and kept is not None and _is_deferred(kept.library):
+                del self.overloads[arguments]
+            with _compiling(self):
+                return super().compile(sig)
+
+    def add_overload(self, cres: Any) -> None:
+        """Keep what was compiled; calls from Python do not see what is deferred."""
+        if _is_deferred(cres.library):
+            self.overloads[tuple(cres.signature.args)] = cres
+        else:
+            super().add_overload(cres)
+
+    def enable_caching(self) -> None:
+        """Keep machine code on disk; deferred code is none."""
+        super().enable_caching()
+        save = self._cache.save_overload
+
+        def save_unless_deferred(signature: Any, result: Any) -> None:
+            if not _is_deferred(result.library):
+                save(signature, result)
+
+        self._cache.save_overload = save_unless_deferred
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Let calls with a constant, or with a shorter whole number, share the code for 64-bit numbers.
+
+        numba would compile a function, and all that it calls, anew for each constant that it is called with;
+        the event loop then took twice as long to compile.
+        """
+        return super().get_call_template(
+            [_widened(kind) for kind in args], {k: _widened(kws[k]) for k in kws}
+        )
+
+
+def _widened(kind: Any) -> Any:
+    kinds: Any = numba.types
+    kind = kinds.unliteral(kind)
+    return kinds.int64 if kind in (kinds.int8, kinds.int16, kinds.int32) else kind
+
+
+_UNDER_WAY: list[KernelDispatcher] = []
+"""Kernels that are being compiled, outermost first; only touched under numba's lock."""
+_INNERMOST: list[KernelError] = []
+"""The first error of the compilation under way: that of the innermost kernel."""
+
+
+@contextmanager
+def _compiling(which: KernelDispatcher) -> Iterator[None]:
+    _UNDER_WAY.append(which)
+    try:
+        yield
+    except errors.NumbaError as error:
+        if not _INNERMOST:
+            _INNERMOST.append(_described(which, error))
+        if len(_UNDER_WAY) == 1:
+            raise _INNERMOST[0] from None
+        raise
+    finally:
+        _UNDER_WAY.pop()
+        if not _UNDER_WAY:
+            _INNERMOST.clear()
+
+
+def _is_for_a_caller() -> bool:
+    """Tell whether what is being compiled now is a kernel that another one calls."""
+    return len(_UNDER_WAY) > 1
+
+
+def _is_deferred(library: Any) -> bool:
+    return bool(getattr(library, "deferred", False))
+
+
+def _callees(library: Any) -> list[Any]:
+    """Return all libraries that a library needs, each once, callers first: what nothing calls is dropped."""
+    seen: set[int] = set()
+    found: list[Any] = []
+
+    def visit(each: Any) -> None:
+        for callee in each._linking_libraries:
+            if id(callee) not in seen:
+                seen.add(id(callee))
+                if _is_deferred(callee):
+                    visit(callee)
+                found.append(callee)
+
+    visit(library)
+    return found[::-1]
+
+
+def _described(which: KernelDispatcher, error: Any) -> KernelError:
+    """Say in one line what is wrong in a kernel, and where."""
+    file = which.py_func.__code__.co_filename
+    lines = [int(number) for number in re.findall(rf'File "{re.escape(file)}", line (\d+)', str(error))]
+    location = getattr(error, "loc", None)
+    if not lines and location is not None and location.filename == file:
+        lines = [location.line]
+    line = lines[-1] if lines else which.py_func.__code__.co_firstlineno
+    return KernelError(f"{file}, line {line}: {_reason(str(error))} (in the kernel {which.py_func.__name__})")
+
+
+def _reason(text: str) -> str:
+    """Return the part of numba's message that speaks of the kernel."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    skipped = ("Failed in", "During:", "File ", "<source", "There are", "- Of which", "Overload of", "^", "-")
+    told = [line.strip() for line in text.splitlines()]
+    told = [line for line in told if line and not line.startswith(skipped)]
+    return re.sub(r"\s+", " ", told[0]) if told else "it cannot be compiled"
