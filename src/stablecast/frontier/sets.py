@@ -25,47 +25,77 @@ def words(n: int) -> int:
 
 
 @kernel
-def add(array: IntArray, at: int, j: int) -> None:
-    """Put ``j`` into the set that begins at ``at``."""
-    array[at + j // BITS] |= 1 << (j % BITS)
+def add(members: IntArray, j: int) -> None:
+    """Put ``j`` into the set."""
+    members[j // BITS] |= 1 << (j % BITS)
 
 
 @kernel
-def remove(array: IntArray, at: int, j: int) -> None:
+def remove(members: IntArray, j: int) -> None:
     """Take ``j`` out of the set."""
-    array[at + j // BITS] &= ~(1 << (j % BITS))
+    members[j // BITS] &= ~(1 << (j % BITS))
 
 
 @kernel
-def has(array: IntArray, at: int, j: int) -> bool:
+def has(members: IntArray, j: int) -> bool:
     """Tell whether ``j`` is in the set."""
-    return bool(array[at + j // BITS] >> (j % BITS) & 1)
+    return bool(members[j // BITS] >> (j % BITS) & 1)
 
 
 @kernel
-def is_full(array: IntArray, at: int, n: int) -> bool:
-    """Tell whether all of ``n`` are in the set."""
-    for k in range(words(n)):
-        if array[at + k] != (1 << min(BITS, n - k * BITS)) - 1:
+def clear(members: IntArray) -> None:
+    """Take everyone out of the set."""
+    for k in range(members.size):
+        members[k] = 0
+
+
+@kernel
+def is_empty(members: IntArray) -> bool:
+    """Tell whether nobody is in the set."""
+    for k in range(members.size):
+        if members[k] != 0:
             return False
     return True
 
 
 @kernel
-def fill(array: IntArray, at: int, n: int) -> None:
-    """Put all of ``n`` into the set."""
+def is_full(members: IntArray, n: int) -> bool:
+    """Tell whether all of ``n`` are in the set."""
     for k in range(words(n)):
-        array[at + k] = (1 << min(BITS, n - k * BITS)) - 1
+        if members[k] != (1 << min(BITS, n - k * BITS)) - 1:
+            return False
+    return True
 
 
 @kernel
-def join(array: IntArray, at: int, other: IntArray, other_at: int, n: int) -> bool:
-    """Put all that another set of ``n`` holds into the set; tell whether any of it was new."""
-    length = words(n)
-    mine, theirs = array[at : at + length], other[other_at : other_at + length]
+def fill(members: IntArray, n: int) -> None:
+    """Put all of ``n`` into the set."""
+    for k in range(words(n)):
+        members[k] = (1 << min(BITS, n - k * BITS)) - 1
+
+
+@kernel
+def join(members: IntArray, others: IntArray) -> bool:
+    """Put all that another set holds into the set; tell whether any of it was new."""
     new = 0
-    for k in range(length):
-        both = mine[k] | theirs[k]
-        new |= both ^ mine[k]
-        mine[k] = both
+    for k in range(members.size):
+        both = members[k] | others[k]
+        new |= both ^ members[k]
+        members[k] = both
     return bool(new != 0)
+
+
+@kernel
+def keep_only(members: IntArray, others: IntArray) -> None:
+    """Take out of the set whoever is not in another one."""
+    for k in range(members.size):
+        members[k] &= others[k]
+
+
+@kernel
+def holds_more(others: IntArray, members: IntArray) -> bool:
+    """Tell whether another set has someone that the set has not."""
+    for k in range(members.size):
+        if others[k] & ~members[k]:
+            return True
+    return False

@@ -1,8 +1,8 @@
 """The least of many numbers that rise one by one: a tournament tree.
 
-Of ``count`` numbers, entry ``start + count + k`` of an array is number ``k``, each entry below is the lesser
-of two further up, and ``start + 1`` is the least of all; entry ``start`` is not used.  Raising a number costs
-one comparison for each level that changes, so about log2(count), and reading the least costs nothing.
+Of ``count`` numbers, entry ``count + k`` of an array of twice that length is number ``k``, each entry below is
+the lesser of two further up, and entry 1 is the least of all; entry 0 is not used.  Raising a number costs one
+comparison for each level that changes, so about log2(count), and reading the least costs nothing.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ def tournament_size(count: int) -> int:
 
 
 @kernel
-def raise_number(tree: IntArray, start: int, count: int, k: int, value: int) -> int:
+def raise_number(tree: IntArray, k: int, value: int) -> int:
     """Raise number ``k`` to at least a value; return the comparisons that it took."""
-    at = count + k
-    if value <= tree[start + at]:
+    at = tree.size // 2 + k
+    if value <= tree[at]:
         return 1
-    tree[start + at] = value
+    tree[at] = value
     steps = 1
     while at > 1:
         at //= 2
         steps += 1
-        least = min(tree[start + 2 * at], tree[start + 2 * at + 1])
-        if least == tree[start + at]:
+        least = min(tree[2 * at], tree[2 * at + 1])
+        if least == tree[at]:
             return steps
-        tree[start + at] = least
+        tree[at] = least
     return steps
 
 
 @kernel
-def number_of(tree: IntArray, start: int, count: int, k: int) -> int:
+def number_of(tree: IntArray, k: int) -> int:
     """Return number ``k``."""
-    return int(tree[start + count + k])
+    return int(tree[tree.size // 2 + k])
 
 
 @kernel
-def least_of(tree: IntArray, start: int) -> int:
+def least_of(tree: IntArray) -> int:
     """Return the least of all."""
-    return int(tree[start + 1])
+    return int(tree[1])

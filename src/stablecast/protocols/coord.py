@@ -5,20 +5,17 @@ each, and members are numbered without regard to the network.  The kernels, and 
 ``coordp``'s.
 
 Paper
-    Scalable Stability Detection Using Logical Hypercube, section 2.1; resends: section 3.5.
+    Scalable Stability Detection Using Logical Hypercube, section 2.1; retransmissions: section 3.5.
 """
 
 from __future__ import annotations
 
-import dataclasses
-
 from stablecast.protocols import coordp
+from stablecast.protocols.contract import Started
+from stablecast.protocols.weather import sets_timers
 
-PROTOCOL = dataclasses.replace(
-    coordp.PROTOCOL,
-    name="coord",
-    title="the coordinator protocol, one message to each member, members anywhere on the network",
+PROTOCOL = coordp.PROTOCOL.replace(
+    about=__doc__,
     paper="hypercube, section 2.1",
-    placement="random",
-    cast="unicast",
+    runs=Started(timed=sets_timers, placement="random", cast="unicast"),
 )

@@ -1,6 +1,6 @@
 """A thin machine around the kernels: one member of one group, with time as an argument.
 
-    machine = Machine(protocol, index=3, group_size=8, place=place.of(3), columns=8)
+    machine = Machine(protocol, index=3, sizes=sizes, places=places)
     for sent in machine.receive(message, now): ...   # also start(now), handle_timer(now)
     machine.next_timer()
 
@@ -10,7 +10,7 @@ plain driver of the simulator both use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,26 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling import compile_for
-from stablecast.protocols.contract.kernels import (
+from stablecast.compiling.views import (
     ARRAY,
-    AS_IT_IS,
     BY_KIND,
-    CHANGE_STATUS,
-    CHANGES,
-    FINISHED,
-    GONE,
-    LEARNED,
-    NEVER,
+    MARKS,
     NOTHING,
+    NUMBERS_MAX,
     RECEIVED,
-    SENDS,
-    TIMER,
-    Member,
-    Message,
-    clear,
-    make_outbox,
+    Arrived,
+    OutboxView,
 )
-from stablecast.protocols.contract.protocol import Protocol, Sizes
+from stablecast.errors import StablecastError
+from stablecast.protocols.contract.bound import bind
+from stablecast.protocols.contract.fields import Sizes
+from stablecast.protocols.contract.kernels import AS_IT_IS, CHANGE_STATUS, NEVER, make_outbox
+from stablecast.protocols.contract.layout import Placement
+from stablecast.protocols.contract.protocol import Protocol
 
 IntArray = NDArray[np.integer[Any]]
 
@@ -47,18 +43,15 @@ class Sent:
     """A message that a machine wants sent."""
 
     kind: int
-    """Index into the protocol's message types."""
+    """Index into the protocol's messages."""
     dest: int
     """A member, or ``GROUP``."""
-    execution: int
-    """The execution that it belongs to."""
+    numbers: tuple[int, ...]
+    """Its whole numbers, in the order of their declaration."""
     array: IntArray | None
-    """A copy of the numbers that it carries, if it carries any."""
-    first: int = 0
-    """The two numbers of 64 bits that it carries, of a kind that does."""
-    second: int = 0
+    """A copy of its arrays, one behind the other, if it has any."""
     payload: int = BY_KIND
-    """Its bytes beyond the header, ``BY_KIND`` for what kind and array come to."""
+    """Its bytes beyond the header, ``BY_KIND`` for what the message's fields come to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,21 +59,16 @@ class Received:
     """A message as it reaches a machine."""
 
     kind: int
-    """Index into the protocol's message types."""
+    """Index into the protocol's messages."""
     source: int
     """The member that sent it."""
-    execution: int
-    """The execution that it belongs to."""
+    numbers: tuple[int, ...]
     array: IntArray | None
-    """The numbers that it carries, if it carries any."""
-    first: int = 0
-    """The two numbers of 64 bits that it carries, of a kind that does."""
-    second: int = 0
 
 
 @dataclass(frozen=True)
 class Change:
-    """A member that was admitted or struck off."""
+    """A member that was admitted or removed."""
 
     member: int
     status: int
@@ -89,7 +77,7 @@ class Change:
 
     @classmethod
     def of(cls, value: int) -> Change:
-        """Read an entry of ``Outbox.changes``."""
+        """Read an entry of the outbox's changes."""
         status, member = divmod(abs(value) - 1, CHANGE_STATUS)
         return cls(member, status, value > 0)
 
@@ -102,105 +90,113 @@ class Machine:
         protocol: Protocol,
         *,
         index: int,
-        group_size: int,
-        place: NDArray[np.int32],
-        columns: int,
+        sizes: Sizes,
+        places: Placement,
         dtype: type[np.integer[Any]] = np.int64,
-        params: Mapping[str, int] | None = None,
         seed: int = 0,
-        guarded: bool = True,
-        leaders: tuple[int, ...] = (),
-        audiences: tuple[tuple[int, ...], ...] = (),
         attached: NDArray[np.int64] | None = None,
     ) -> None:
-        """Set up a member; ``guarded`` against messages that come twice and members that fail.
-
-        ``attached`` is what goes with data messages; drivers of whole groups share one between machines.
-        """
-        self.protocol = protocol
-        values = protocol.parameter_values(params or {})
-        sizes = Sizes(group_size, columns, columns, 4, values, guarded, leaders, audiences)
-        width = columns + protocol.side(sizes)
-        self.me = Member(
-            number=index,
-            group_size=group_size,
-            received=np.zeros(columns, dtype),
-            gathered=np.zeros((protocol.slots, columns), dtype),
-            stable=np.zeros(columns, dtype),
-            reg=np.zeros(protocol.register_count(sizes), np.int64),
-            place=place,
-            own=np.zeros(max(protocol.own(sizes), 1), dtype),
-            params=np.array(values or (0,), np.int64),
-            seed=seed,
+        self.protocol, self.sizes = protocol, sizes
+        declaration = protocol.declaration
+        self.rows = declaration.make_rows(
+            sizes,
+            received=np.zeros((1, sizes.tracked), dtype),
+            stable=np.zeros((1, sizes.tracked), dtype),
             attached=np.zeros((1, 1, 1), np.int64) if attached is None else attached,
+            seed=seed,
+            places=places,
+            only=index,
         )
-        changes = group_size + 1 if protocol.autonomous else 0
-        self._out = make_outbox(
+        self.me: Any = self.rows[index]
+        width = declaration.row_width(sizes)
+        self._sent = make_outbox(
             protocol.most_sends(sizes),
             width,
             dtype,
-            arrays_max=protocol.most_arrays(sizes),
-            changes_max=changes,
+            arrays=protocol.most_arrays(sizes),
+            changes=sizes.group + 1 if protocol.runs.by_timers else 0,
         )
-        self._no_array = np.zeros(width, dtype)
+        self._sent.share(self.rows)
+        self._out: Any = OutboxView(self.rows, self._sent, index)
+        self._marks = self._sent.marks.view(np.int64)
+        self._arrived = Arrived(self.rows, np.zeros(NUMBERS_MAX, np.int64), np.zeros(width, dtype))
+        self._numbers = [declaration.number_count(message) for message in protocol.messages]
+        self._widths = [declaration.message_width(message, sizes) for message in protocol.messages]
+        self._calls: Any = bind(protocol)
         self._timer = NEVER
 
     def compile(self) -> None:
-        """Compile the kernels now, and not when each is called for the first time."""
-        me, out, found = self.me, self._out, self.protocol
-        for kernel in (found.init, found.start, found.handle_timer):
-            compile_for(kernel, me, 0, out)
-        compile_for(found.receive, me, Message(0, 0, 0, self._no_array), 0, out)
-        compile_for(found.attach, me, 0, 0, 0)
-        compile_for(found.take, me, 0, 0, 0, 0, out)
+        """Compile the entry points now, and not when each is called for the first time."""
+        me, out, calls = self.me, self._out, self._calls
+        for call in (calls.init, calls.start, calls.timer, calls.leave):
+            compile_for(call, me, 0, out)
+        compile_for(calls.receive, me, self._arrived, 0, out)
+        compile_for(calls.gone, me, 0, 0, 0, out)
+        compile_for(calls.attach, me, 0, 0, 0)
+        compile_for(calls.take, me, 0, 0, 0, 0, out)
 
     @property
     def learned(self) -> int:
         """The execution whose result the last call brought, 0 if none."""
-        return int(self._out.marks[LEARNED])
+        return int(self._marks[_LEARNED])
 
     @property
     def finished(self) -> int:
         """The execution that the last call finished at this member, 0 if none."""
-        return int(self._out.marks[FINISHED])
+        return int(self._marks[_FINISHED])
 
     @property
     def changes(self) -> list[Change]:
-        """Members that the last call admitted or struck off."""
-        told = self._out.changes[: int(self._out.marks[CHANGES])]
+        """Members that the last call admitted or removed."""
+        told = self._sent.changes[: int(self._marks[_CHANGES])]
         return [Change.of(int(value)) for value in told]
+
+    def width(self, kind: int) -> int:
+        """Return how many entries the arrays of a message have."""
+        return self._widths[kind]
+
+    def number_count(self, kind: int) -> int:
+        """Return how many whole numbers a message has."""
+        return self._numbers[kind]
 
     def init(self, now: int) -> list[Sent]:
         """Begin to take part, at the start of the group or when this member joins it."""
-        clear(self._out.marks)
-        self.protocol.init(self.me, now, self._out)
-        return self._sent()
+        return self._call(self._calls.init, now)
 
     def start(self, now: int) -> list[Sent]:
         """Begin the next execution; only member 0 is asked to."""
-        clear(self._out.marks)
-        self.protocol.start(self.me, now, self._out)
-        return self._sent()
+        return self._call(self._calls.start, now)
+
+    def leave(self, now: int) -> list[Sent]:
+        """Ask the member to leave."""
+        return self._call(self._calls.leave, now)
 
     def receive(self, message: Received, now: int) -> list[Sent]:
         """Handle a message and return what it makes this member send."""
-        clear(self._out.marks)
-        array = self._no_array if message.array is None else message.array
-        kernel_message = Message(
-            message.kind, message.source, message.execution, array, message.first, message.second
-        )
-        self.protocol.receive(self.me, kernel_message, now, self._out)
-        return self._sent()
+        arrived = self._arrived
+        arrived.kind, arrived.source = message.kind, message.source
+        arrived.numbers[: len(message.numbers)] = message.numbers
+        if message.array is not None:
+            arrived.array[: message.array.size] = message.array
+        self._marks[:] = _CLEARED
+        self._calls.receive(self.me, arrived, now, self._out)
+        return self._sends()
 
     def attach(self, column: int, number: int, now: int) -> int:
         """Note what goes with a data message that this member is about to send; return its bytes."""
-        return int(self.protocol.attach(self.me, column, number, now))
+        return int(self._calls.attach(self.me, column, number, now))
 
     def take(self, column: int, source: int, before: int, now: int) -> list[Sent]:
         """Hear that the prefix of a column, whose sender is ``source``, has grown beyond ``before``."""
-        clear(self._out.marks)
-        self.protocol.take(self.me, column, source, before, now, self._out)
-        return self._sent()
+        self._marks[:] = _CLEARED
+        self._calls.take(self.me, column, source, before, now, self._out)
+        return self._sends()
+
+    def gone(self, member: int, now: int, column: int = -1) -> list[Sent]:
+        """Hear from a failure detector that a member is gone, and which column it led, if any."""
+        self._marks[:] = _CLEARED
+        self._calls.gone(self.me, member, column, now, self._out)
+        return self._sends()
 
     def next_timer(self) -> int | None:
         """Return when ``handle_timer`` is to be called, None for not at all."""
@@ -213,41 +209,48 @@ class Machine:
     def handle_timer(self, now: int) -> list[Sent]:
         """Let the timer that was due go off."""
         self._timer = NEVER
-        clear(self._out.marks)
-        self.protocol.handle_timer(self.me, now, self._out)
-        return self._sent()
+        return self._call(self._calls.timer, now)
 
-    def _sent(self) -> list[Sent]:
-        out = self._out
-        if out.marks[TIMER] != AS_IT_IS:
-            self._timer = int(out.marks[TIMER])
-        arrays = self._arrays()
-        return [
-            Sent(
-                kind=int(out.kind[k]),
-                dest=int(out.dest[k]),
-                execution=int(out.execution[k]),
-                array=next(arrays),
-                first=int(out.first[k]),
-                second=int(out.second[k]),
-                payload=int(out.payload[k]),
+    def _call(self, call: Any, now: int) -> list[Sent]:
+        self._marks[:] = _CLEARED
+        call(self.me, now, self._out)
+        return self._sends()
+
+    def _sends(self) -> list[Sent]:
+        marks, sent = self._marks, self._sent
+        if marks[_TIMER] != AS_IT_IS:
+            self._timer = int(marks[_TIMER])
+        if marks[_OVERFLOW]:
+            raise StablecastError(
+                f"{self.protocol.name} sends more than {sent.kind.size} messages in one call (raise the"
+                " 'sends' of its kernels)"
             )
-            for k in range(int(out.marks[SENDS]))
-        ]
+        if not marks[_SENDS]:
+            return []
+        arrays = self._arrays()
+        made = []
+        for k in range(int(marks[_SENDS])):
+            kind = int(sent.kind[k])
+            numbers = tuple(sent.numbers[k, : self._numbers[kind]].tolist())
+            made.append(Sent(kind, int(sent.dest[k]), numbers, next(arrays), int(sent.payload[k])))
+        return made
 
     def _arrays(self) -> Iterator[IntArray | None]:
         """Return what each send of the last call carries."""
-        made, out = -1, self._out
-        for k in range(int(out.marks[SENDS])):
-            carries = int(out.carries[k])
+        made, sent = -1, self._sent
+        for k in range(int(self._marks[_SENDS])):
+            carries = int(sent.carries[k])
             made += carries == ARRAY
+            width = self._widths[int(sent.kind[k])]
             if carries == NOTHING:
                 yield None
             elif carries == RECEIVED:
                 yield self.me.received.copy()
             else:
-                yield out.arrays[made].copy()
+                yield sent.arrays[made, :width].copy()
 
-    def told_gone(self, member: int, now: int, column: int = -1) -> list[Sent]:
-        """Hear from a failure detector that a member is gone, and which column it led, if any."""
-        return self.receive(Received(GONE, member, 0, None, column), now)
+
+_PLACE = {name: number for number, name in enumerate(MARKS.names or ())}
+_SENDS, _LEARNED, _FINISHED = _PLACE["sends"], _PLACE["learned"], _PLACE["finished"]
+_TIMER, _CHANGES, _OVERFLOW = _PLACE["timer"], _PLACE["changes"], _PLACE["overflow"]
+_CLEARED = np.array([AS_IT_IS if name == "timer" else 0 for name in _PLACE], np.int64)

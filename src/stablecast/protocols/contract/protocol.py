@@ -1,219 +1,282 @@
-"""The description of a protocol: its message types, its kernels, and what they need."""
+"""The description of a protocol, in four parts: what it is, its kernels, how it runs, its parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.overlays import Tree
-from stablecast.protocols.contract.kernels import no_attach, no_init, no_take
+from stablecast.protocols.contract.fields import Sizes
+from stablecast.protocols.contract.kernels import Member, no_attach, no_call, no_gone, no_take
+from stablecast.protocols.contract.layout import Declaration, Placement
+from stablecast.protocols.contract.parameters import VALUE_MAX, Parameter, Role, options_of
 
 Kernel = Callable[..., None]
 NumberKernel = Callable[..., int]
-VALUE_MAX = 1 << 61
-"""Parameters are below this, so that times can be added to them in 64 bits; in picoseconds it is 26 days."""
+SPARE_SENDS = 4
 
 
-class Place(NamedTuple):
-    """Each member's place in an overlay: row ``i`` is ``flat[start[i]:start[i+1]]``."""
-
-    flat: NDArray[np.int32]
-    start: NDArray[np.int64]
-
-    def of(self, member: int) -> NDArray[np.int32]:
-        """Return the entries of one member."""
-        return self.flat[self.start[member] : self.start[member + 1]]
+def one_to_each(sizes: Sizes) -> int:
+    """Return the room of a call that may send to each member alone, and a few messages more."""
+    return sizes.group + SPARE_SENDS
 
 
-def columns(*entries: Sequence[int] | NDArray[np.int64]) -> Place:
-    """Build places of equal width from one array for each entry."""
-    table = np.stack([np.asarray(entry, dtype=np.int32) for entry in entries], axis=1)
-    start = np.arange(table.shape[0] + 1, dtype=np.int64) * table.shape[1]
-    return Place(np.ascontiguousarray(table).reshape(-1), start)
+def few(sizes: Sizes) -> int:
+    """Return the room of a call that sends a few messages at most."""
+    return SPARE_SENDS
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a protocol: one whole number for a whole group."""
+@dataclass(frozen=True, kw_only=True)
+class Kernels:
+    """What a message, a timer or a driver's call does to one member, and what it sends."""
 
-    name: str
-    """As it is called on the command line, with underscores."""
-    default: int
-    help: str
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What the size of a protocol's arrays and messages follows from."""
-
-    group: int
-    """Members."""
-    tracked: int
-    """Sequence numbers of an array that are there."""
-    wire: int
-    """Sequence numbers of an array on the wire."""
-    entry_bytes: int
-    params: tuple[int, ...]
-    guarded: bool = False
-    """Whether messages may come twice, be sent again, or their senders be gone."""
-    leaders: tuple[int, ...] = ()
-    """For each column, the member whose messages are numbered in it; empty if that is not known."""
-    audiences: tuple[tuple[int, ...], ...] = ()
-    """For each column, the members that its messages are for; empty if that is everyone."""
-
-
-def _none(sizes: Sizes) -> int:
-    return 0
-
-
-def _nowhere(sizes: Sizes) -> int:
-    return -1
-
-
-def _everyones(sizes: Sizes) -> str:
-    return "all"
-
-
-def _no_bytes(sizes: Sizes) -> tuple[int, ...]:
-    return ()
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """A stability protocol, written once and driven by the simulator and by live groups."""
-
-    name: str
-    """The paper's name for it, used everywhere."""
-    title: str
-    """One line for people."""
-    paper: str
-    """Short name of the paper, and the section."""
-    kinds: tuple[str, ...]
-    """Message types; a kernel names one by its index."""
-    start: Kernel
-    """``start(me, now, out)``: member 0 begins the next execution."""
-    receive: Kernel
-    """``receive(me, message, now, out)``: what a message does to a member."""
-    handle_timer: Kernel
-    """``handle_timer(me, now, out)``: what happens when the timer that a member set goes off."""
-    module: str
-    """The module that defines the kernels; the simulator compiles its loop against it."""
-    place: Callable[[Tree], Place] | None = None
-    """Places every member in the overlay, given the tree of members."""
-    init: Kernel = no_init
+    receive: Mapping[type, Kernel]
+    """For each message, ``on(me, source, message, now, out)``: what it does to a member.  Messages are numbered
+    in this order."""
+    init: Kernel = no_call
     """``init(me, now, out)``: a member begins to take part, at the start or when it joins later."""
-    places: Callable[[Tree, Sizes, int], Place] | None = None
-    """For a protocol whose places follow from its parameters and a seed, in place of ``place``."""
-    parameters: tuple[Parameter, ...] = ()
-    autonomous: bool = False
-    """Whether members run by their own timers, with no member that starts executions."""
-    rows: tuple[str, ...] = ()
-    """For each kind, the row of the papers' tables that it is counted in; by default the kind itself."""
+    start: Kernel = no_call
+    """``start(me, now, out)``: member 0 begins the next execution."""
+    timer: Kernel = no_call
+    """``timer(me, now, out)``: the time that a member set its timer to has come."""
+    gone: Kernel = no_gone
+    """``gone(me, member, column, now, out)``: a failure detector tells that a member is no more, and which
+    column it led (-1 for none)."""
+    leave: Kernel = no_call
+    """``leave(me, now, out)``: the member is asked to leave; one that has no such kernel just goes."""
     attach: NumberKernel = no_attach
     """``attach(me, column, number, now)``: a data message of this member is about to be sent; put what goes
     with it into ``me.attached`` by ``attach_number``, and return its bytes."""
     take: Kernel = no_take
     """``take(me, column, source, before, now, out)``: the prefix of a column, whose sender is ``source``, has
     grown beyond ``before`` here."""
-    attached: Callable[[Sizes], int] = _none
-    """Numbers that go with each data message."""
-    family: str = ""
-    """A module whose kernels call those of several protocols, by their first parameter; the simulator then
-    compiles one loop for all of them."""
-    roundless: bool = False
-    """Whether it has no executions or rounds: members acknowledge, and know, all the time."""
-    knows: Callable[[Sizes], str] = _everyones
-    """Whether members learn of everyone's messages that they are stable, or of their ``own`` alone."""
-    groups_may_differ: bool = False
-    """Whether each sender may have receivers of its own."""
+    sends: Callable[[Sizes], int] = one_to_each
+    """Most messages that one call sends."""
+    arrays: Callable[[Sizes], int] | None = None
+    """Most messages among them that carry arrays of their own; by default all."""
+    attached: Callable[[Sizes], int] = lambda sizes: 0
+    """Numbers that ``attach`` puts into a data message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """How a protocol runs.  Use one of the four ways below."""
+
+    by_timers: bool = False
+    """Whether members run by their own timers, with no member that starts executions."""
+    in_rounds: bool = True
+    """Whether it has executions or rounds."""
     delivers: bool = False
     """Whether it delivers messages itself, beside no data traffic of the driver's."""
-    summarise: Callable[..., Any] | None = None
-    """For such a protocol, what a run measured: of sizes, registers, own numbers, who is there, and when."""
-    messages: int = 0
-    """Data messages of each sender, for a protocol that is of no use without them, if it is not said."""
-    operations: int = -1
-    """The register that counts its comparisons and moves of numbers; -1 for none."""
-    registers: int | Callable[[Sizes], int] = 4
-    """Length of ``Member.reg``."""
-    slots: int = 1
-    """Rows of ``Member.gathered``."""
-    own: Callable[[Sizes], int] = _none
-    """Length of ``Member.own``."""
-    side: Callable[[Sizes], int] = _none
-    """Entries that a message's array has behind its sequence numbers."""
-    book: Callable[[Sizes], int] = _nowhere
-    """Where ``Member.own`` has a status number for each member, odd while it is in; -1 for nowhere."""
-    extra_bytes: Callable[[Sizes], tuple[int, ...]] = _no_bytes
-    """For each kind, bytes on the wire beyond header and sequence numbers."""
-    timed: bool | Callable[[tuple[int, ...]], bool] = False
-    """Whether its kernels set timers, perhaps by its parameters."""
-    told: bool = False
-    """Whether its ``receive`` understands ``GONE``."""
-    leaving: int = -1
-    """The register that tells a member to leave at its next timer; -1: it just goes."""
-    resolve: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
-    """Sets parameters that follow from others."""
-    check: Callable[[Sizes], None] | None = None
-    """Refuses parameters that do not fit together."""
-    sends_max: int | Callable[[Sizes], int] = 4
-    """Most messages that one kernel call puts into the outbox."""
-    arrays_max: int | None = None
-    """Most arrays of their own among them; as many as messages by default."""
+    data_messages: int = 0
+    """Data messages of each sender, if it is not said, for a protocol that is of no use without them."""
+    timed: Callable[[Sizes], bool] | None = None
+    """Whether its kernels set timers, where that follows from parameters."""
     placement: str = "network"
     """How members are numbered by default: along the ``network``, or at ``random``."""
     cast: str | None = None
     """How a message to all travels by default: ``multicast``, ``unicast``, or as the network has it."""
+    knows: Callable[[Sizes], str] = lambda sizes: "all"
+    """Whether members learn of everyone's messages that they are stable, or of their ``own`` alone."""
+    groups_may_differ: bool = False
+    """Whether each sender may have receivers of its own."""
+    operations: str = ""
+    """The number of the state that counts its comparisons and moves of numbers."""
+    status: str = ""
+    """The array of the state that has a status number for each member, odd while it is in."""
+    ends: bool = False
+    """Whether it ends by itself after the executions that it is told."""
+    summarise: Callable[..., Any] | None = None
+    """For a protocol that delivers, what a run measured."""
+    execution_messages: Callable[[int], float] | None = None
+    """Messages of one execution in a group of that size, roughly; estimates of run times use it."""
 
-    def parameter_values(self, given: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the parameters' values in their order, refusing names that there are not."""
+
+@dataclass(frozen=True, kw_only=True)
+class Started(Runs):
+    """Member 0 starts each execution, whenever a driver tells it to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gossiping(Runs):
+    """All members run by their own timers, round after round."""
+
+    by_timers: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acknowledging(Runs):
+    """Members acknowledge data messages, and know what is stable, all the time."""
+
+    by_timers: bool = True
+    in_rounds: bool = False
+    data_messages: int = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivering(Runs):
+    """Members multicast, repair and deliver data messages themselves."""
+
+    by_timers: bool = True
+    in_rounds: bool = False
+    delivers: bool = True
+    data_messages: int = 100
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a protocol may place its members by."""
+
+    tree: Tree
+    """The tree that the members form in the network; member 0 is its root."""
+    sizes: Sizes
+    seed: int
+    distances: Callable[[], NDArray[np.float64]]
+    """Called for the distances between all members in the network, in microseconds; 0 where none is known."""
+
+
+def nowhere(around: Surroundings) -> Placement:
+    """The places of a protocol without an overlay."""
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """A stability protocol, written once and driven by the simulator and by live groups."""
+
+    about: str
+    """The docstring of its file, whose first line is ``name: title.``"""
+    paper: str
+    """Short name of the paper, and the section."""
+    state: type[Member]
+    kernels: Kernels
+    runs: Runs
+    parameters: tuple[Parameter, ...] = ()
+    places: Callable[[Surroundings], Placement] = nowhere
+    """Places every member in the overlay: the values of the state's ``Place`` and ``Places`` fields."""
+    resolve: Callable[[Mapping[str, int], int], Mapping[str, int]] | None = None
+    """``resolve(values, group)``: returns the parameters, by name, that follow from others and from the
+    number of members; a value that was neither given nor declared is 0."""
+    check: Callable[[Mapping[str, int]], None] | None = None
+    """``check(values)``: refuses parameters, by name, that do not fit together."""
+    file: str = ""
+    """The file that defines it, where it is not a part of this package."""
+
+    @property
+    def name(self) -> str:
+        """The paper's name for it, used everywhere."""
+        return self.about.strip().partition(":")[0]
+
+    @property
+    def title(self) -> str:
+        """One line for people."""
+        return self.about.strip().splitlines()[0].partition(": ")[2].rstrip(".")
+
+    @property
+    def messages(self) -> tuple[type, ...]:
+        """Its messages; a driver names one by its place among them."""
+        return tuple(self.kernels.receive)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The messages' names."""
+        return tuple(message.__name__ for message in self.messages)
+
+    def row_of(self, kind: int) -> str:
+        """Return the row of the papers' tables that messages of a kind are counted in."""
+        return str(getattr(self.messages[kind], "row", self.kinds[kind]))
+
+    @cached_property
+    def declaration(self) -> Declaration:
+        """What it declares, laid out."""
         names = [parameter.name for parameter in self.parameters]
-        for name in given:
-            if name not in names:
-                raise unknown_name(f"parameter of {self.name}", name, names)
-            if abs(given[name]) >= VALUE_MAX:
-                raise InvalidInput(f"{name} {given[name]:g} is too large (accepted: below 2^61 = 2.3e18)")
-        values = tuple(given.get(parameter.name, parameter.default) for parameter in self.parameters)
-        return values if self.resolve is None else self.resolve(values)
+        return Declaration(self.name, self.state, self.messages, names)
 
-    def sets_timers(self, params: tuple[int, ...]) -> bool:
-        """Tell whether its kernels set timers with these parameters."""
-        return self.timed(params) if callable(self.timed) else self.timed
+    # Parameters
 
-    def most_sends(self, sizes: Sizes) -> int:
-        """Return the most messages of one kernel call."""
-        return self.sends_max(sizes) if callable(self.sends_max) else self.sends_max
+    @property
+    def options(self) -> dict[str, Parameter]:
+        """The parameters that are options, by the options' names."""
+        return options_of(self.parameters)
 
-    def most_arrays(self, sizes: Sizes) -> int:
-        """Return the most arrays of one kernel call."""
-        return self.most_sends(sizes) if self.arrays_max is None else self.arrays_max
+    def encode(self, options: Mapping[str, Any]) -> dict[str, int]:
+        """Return options, in the units of their names, as parameters for the kernels, by name."""
+        known, encoded = self.options, {}
+        for option, value in options.items():
+            if option not in known:
+                raise unknown_name(f"parameter of {self.name}", option, known)
+            if value is not None:
+                encoded[known[option].name] = known[option].encode(value)
+        return encoded
 
-    def register_count(self, sizes: Sizes) -> int:
-        """Return the length of ``Member.reg``."""
-        return self.registers(sizes) if callable(self.registers) else self.registers
+    def parameter_values(self, given: Mapping[str, int], group: int) -> dict[str, int]:
+        """Return the parameters' values by name, as kernels see them, for a group of that size.
+
+        ``given`` has encoded values by the parameters' own names; unknown names are refused.
+        """
+        values = {parameter.name: parameter.encode(None) for parameter in self.parameters}
+        for name, value in given.items():
+            if name not in values:
+                raise unknown_name(f"parameter of {self.name}", name, values)
+            if abs(value) >= VALUE_MAX:
+                raise InvalidInput(f"{name} {value:g} is too large (accepted: below 2^61 = 2.3e18)")
+            values[name] = value
+        if self.resolve is not None:
+            values |= self.resolve(values, group)
+        if self.check is not None:
+            self.check(values)
+        return values
+
+    def having(self, role: Role) -> list[Parameter]:
+        """Return the parameters of a role."""
+        return [parameter for parameter in self.parameters if parameter.role == role]
+
+    def value_of(self, role: Role, params: Mapping[str, int], default: int) -> int:
+        """Return the value of the first parameter of a role, the default if there is none."""
+        found = self.having(role)
+        return params[found[0].name] if found else default
+
+    # What a driver asks
 
     @property
     def attaches(self) -> bool:
         """Whether something goes with its data messages."""
-        return self.attach is not no_attach
+        return self.kernels.attach is not no_attach
 
     @property
     def takes(self) -> bool:
         """Whether it does something when a data message comes."""
-        return self.take is not no_take
+        return self.kernels.take is not no_take
 
-    def places_of(self, tree: Tree, sizes: Sizes, seed: int) -> Place:
-        """Place every member in the overlay."""
-        if self.places is not None:
-            return self.places(tree, sizes, seed)
-        assert self.place is not None, f"{self.name} places nobody"
-        return self.place(tree)
+    @property
+    def told(self) -> bool:
+        """Whether it is to be told of members that are gone."""
+        return self.kernels.gone is not no_gone
 
-    def row_of(self, kind: int) -> str:
-        """Return the table row that messages of a kind are counted in."""
-        return self.rows[kind] if self.rows else self.kinds[kind]
+    @property
+    def leaves(self) -> bool:
+        """Whether its members have something to do before they leave."""
+        return self.kernels.leave is not no_call
+
+    def sets_timers(self, sizes: Sizes) -> bool:
+        """Tell whether its kernels set timers."""
+        return self.kernels.timer is not no_call and (self.runs.timed is None or self.runs.timed(sizes))
+
+    def most_sends(self, sizes: Sizes) -> int:
+        """Return the most messages of one kernel call."""
+        return self.kernels.sends(sizes)
+
+    def most_arrays(self, sizes: Sizes) -> int:
+        """Return the most arrays of one kernel call."""
+        return self.most_sends(sizes) if self.kernels.arrays is None else self.kernels.arrays(sizes)
+
+    def replace(self, **changes: Any) -> Protocol:
+        """Return the same protocol with some parts changed."""
+        return dataclasses.replace(self, **changes)

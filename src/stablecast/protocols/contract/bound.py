@@ -1,0 +1,156 @@
+"""A protocol's kernels as drivers call them: one function for each call, and one that hands out messages.
+
+numba keeps machine code on disk only for functions of a file, so the entry points are written to a file of
+their own in the cache's folder, once for each protocol, and the protocol's kernels are put into it as globals
+before it is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from stablecast.compiling.cache import CACHE_FOLDER, PACKAGE
+from stablecast.protocols.contract.kernels import kernel, read
+from stablecast.protocols.contract.protocol import Protocol
+
+CALLS = ("init", "start", "timer", "leave")
+OTHER_CALLS = (*CALLS, "gone", "attach", "take")
+SOURCE = '''"""Entry points of {name}, written by stablecast."""
+{calls}
+
+@kernel
+def gone(me, member, column, now, out):
+    """Tell a member that another one is gone."""
+    _gone(me, member, column, now, out)
+
+
+@kernel
+def attach(me, column, number, now):
+    """Put something into a data message."""
+    return _attach(me, column, number, now)
+
+
+@kernel
+def take(me, column, source, before, now, out):
+    """Tell a member that a column's prefix has grown."""
+    _take(me, column, source, before, now, out)
+
+
+@kernel
+def receive(me, letter, now, out):
+    """Hand a message to the kernel for it."""
+{receive}
+'''
+CALL = '''
+
+@kernel
+def {call}(me, now, out):
+    """Call a member's {call}."""
+    _{call}(me, now, out)
+'''
+
+
+def source_of(protocol: Protocol) -> str:
+    """Return the text of a protocol's entry points."""
+    branches = [
+        f"    if letter.kind == {k}:\n"
+        f"        _on_{k}(me, letter.source, read(letter, _message_{k}), now, out)\n"
+        "        return"
+        for k in range(len(protocol.messages))
+    ]
+    calls = "".join(CALL.format(call=call) for call in CALLS)
+    return SOURCE.format(name=protocol.name, calls=calls, receive="\n".join(branches))
+
+
+def globals_of(protocol: Protocol) -> dict[str, Any]:
+    """Return what that text refers to."""
+    kernels, found = protocol.kernels, {"kernel": kernel, "read": read}
+    for call in OTHER_CALLS:
+        found[f"_{call}"] = getattr(kernels, call)
+    for k, (message, on) in enumerate(kernels.receive.items()):
+        found[f"_on_{k}"], found[f"_message_{k}"] = on, message
+    return found
+
+
+def identity(protocol: Protocol) -> str:
+    """Return a name for files that belong to a protocol's state and kernels; protocols may share these.
+
+    Sources inside the package are part of the folder's name; those outside are told by their text.
+    """
+    state, kernels = protocol.state, protocol.kernels
+    parts = [f"{state.__module__}.{state.__qualname__}", *protocol.kinds]
+    parts += [name for name, _ in protocol.declaration.layout(wide=False).params]
+    for function in (*kernels.receive.values(), *(getattr(kernels, call) for call in OTHER_CALLS)):
+        parts += list(_told(function))
+    digest = hashlib.blake2s("\n".join(parts).encode(), digest_size=8).hexdigest()
+    return f"{state.__module__.rpartition('.')[2]}_{digest}"
+
+
+def _told(function: Any) -> Iterator[str]:
+    """Yield what tells a kernel from another: its name, what it closes over, and foreign source."""
+    plain = getattr(function, "py_func", function)
+    yield f"{plain.__module__}.{plain.__qualname__}"
+    file = Path(plain.__code__.co_filename)
+    if PACKAGE not in file.parents:
+        yield _text_of(file)
+    for cell in plain.__closure__ or ():
+        held = cell.cell_contents
+        if callable(getattr(held, "py_func", held)) and not isinstance(held, type):
+            yield from _told(held)
+        else:
+            yield repr(held)
+
+
+@cache
+def _text_of(file: Path) -> str:
+    return hashlib.blake2s(file.read_bytes()).hexdigest() if file.exists() else str(file)
+
+
+def bind(protocol: Protocol) -> ModuleType:
+    """Return the module of a protocol's entry points; machine code is found again in later processes."""
+    protocol.declaration  # noqa: B018  # messages are laid out before a kernel that sends one is compiled
+    return load_written(f"stablecast_kernels_{identity(protocol)}", source_of(protocol), protocol)
+
+
+_LOADED: dict[str, ModuleType] = {}
+
+
+def load_written(name: str, text: str, protocol: Protocol, **more: Any) -> ModuleType:
+    """Write a module into the cache's folder, unless it is there, and load it with a protocol's kernels."""
+    if name not in _LOADED:
+        file = written(name, text)
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        module.__dict__.update(globals_of(protocol) | more)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        _LOADED[name] = module
+    return _LOADED[name]
+
+
+@cache
+def written(name: str, text: str) -> Path:
+    """Write a file so that another process sees all of it or nothing; the first writer wins."""
+    file = CACHE_FOLDER / f"{name}.py"
+    if not file.exists():
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.name)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        try:
+            os.link(temporary, file)
+        except FileExistsError:
+            pass
+        finally:
+            Path(temporary).unlink()
+    return file

@@ -1,0 +1,237 @@
+"""From what a protocol declares to where it lies: in a member's row, in a message, and on the wire."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stablecast.compiling.views import (
+    NUMBERS_MAX,
+    Layout,
+    MessageLayout,
+    Rows,
+    Slot,
+    Words,
+    register_message,
+)
+from stablecast.errors import InvalidInput
+from stablecast.protocols.contract.fields import Kind, Sizes
+
+Placement = Mapping[str, Any]
+"""For each field of the overlay its value for all members: an array, or a pair of all entries and where each
+member's begin."""
+OFTEN = 8
+"""Bytes of an address or a length."""
+
+
+def declared(kind: type) -> dict[str, Kind]:
+    """Return the fields of a state or a message, with their kinds, in the order of their declaration."""
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        kinds = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Kind)]
+        if kinds:
+            found[name] = kinds[0]
+        elif not name.startswith("_") and name not in BUILT_IN:
+            raise InvalidInput(
+                f"{_where(kind)}: field {name} of {kind.__name__} has no kind (accepted: Number, Round, Time,"
+                " Sources, Members, Place, Places, or one of entries() and set_of())"
+            )
+    return found
+
+
+BUILT_IN = ("number", "group_size", "received", "stable", "seed", "guarded", "params", "attached")
+"""What every member has."""
+
+
+def _where(kind: type) -> str:
+    import sys
+
+    module = sys.modules.get(kind.__module__)
+    return str(getattr(module, "__file__", None) or kind.__module__)
+
+
+class Declaration:
+    """All that a protocol declares, laid out."""
+
+    def __init__(
+        self, name: str, state: type, messages: Sequence[type], parameters: Iterable[str]
+    ) -> None:
+        self.name = name
+        self.messages = tuple(messages)
+        self.state = declared(state)
+        self.parameters = tuple(parameters)
+        self._check(state)
+        self._word = Words.COUNT
+        self.message_arrays = {
+            message: {field: self._words(2) for field, kind in fields.items() if kind.storage != "number"}
+            for message, fields in self.fields.items()
+        }
+        self.parameter_words = {parameter: self._words(1) for parameter in self.parameters}
+        self.slots = self._slots()
+        for kind, message in enumerate(self.messages):
+            register_message(message, self._message_layout(kind, message))
+
+    def _words(self, count: int) -> int:
+        self._word += count
+        return self._word - count
+
+    @cached_property
+    def fields(self) -> dict[type, dict[str, Kind]]:
+        """The fields of each message."""
+        return {message: declared(message) for message in self.messages}
+
+    def _check(self, state: type) -> None:
+        for each in (name for name in self.state if name in BUILT_IN):
+            raise InvalidInput(f"{_where(state)}: every member has a field {each} already")
+        for message, fields in self.fields.items():
+            for name, kind in fields.items():
+                if kind.rows or kind.storage in ("longs", "place", "list"):
+                    raise InvalidInput(
+                        f"{_where(message)}: field {name} of {message.__name__} cannot be sent (accepted: numbers,"
+                        " sets, and arrays of sequence numbers in one dimension)"
+                    )
+            count = sum(kind.storage == "number" for kind in fields.values())
+            if count > NUMBERS_MAX:
+                raise InvalidInput(
+                    f"{_where(message)}: {message.__name__} has {count} numbers (accepted: up to {NUMBERS_MAX};"
+                    " put more into an array)"
+                )
+
+    def _slots(self) -> dict[str, Slot]:
+        slots, numbers = {}, 0
+        words = {"sequences": 2, "longs": 2, "place": 1, "list": 2}
+        for name, kind in self.state.items():
+            if kind.storage == "number":
+                slots[name] = Slot("number", numbers)
+                numbers += 1
+            else:
+                slots[name] = Slot(kind.storage, self._words(words[kind.storage]), kind.rows)
+        return slots
+
+    def _message_layout(self, kind: int, message: type) -> MessageLayout:
+        numbers = [name for name, each in self.fields[message].items() if each.storage == "number"]
+        return MessageLayout(
+            kind, {name: place for place, name in enumerate(numbers)}, self.message_arrays[message]
+        )
+
+    @property
+    def word_count(self) -> int:
+        """Words of the block beyond those that every group has."""
+        return self._word - Words.COUNT
+
+    def layout(self, *, wide: bool) -> Layout:
+        """Return where compiled code finds the fields, with sequence numbers of 64 or of 32 bits."""
+        fields, params = tuple(self.slots.items()), tuple(self.parameter_words.items())
+        digest = hashlib.blake2s(repr((fields, params)).encode(), digest_size=6).hexdigest()
+        return Layout(f"{digest}_{64 if wide else 32}", wide, fields, params)
+
+    # Room
+
+    def number_width(self, sizes: Sizes) -> int:
+        """Return the entries of 64 bits of a member's row."""
+        numbers = sum(kind.storage == "number" for kind in self.state.values())
+        return max(1, numbers + self._width("longs", sizes))
+
+    def sequence_width(self, sizes: Sizes) -> int:
+        """Return the entries of a member's row of sequence numbers."""
+        return max(1, self._width("sequences", sizes))
+
+    def _width(self, storage: str, sizes: Sizes) -> int:
+        return sum(
+            max(kind.rows, 1) * kind.length(sizes) for kind in self.state.values() if kind.storage == storage
+        )
+
+    def message_width(self, message: type, sizes: Sizes) -> int:
+        """Return the entries of the arrays that a message carries."""
+        fields = self.fields[message].values()
+        return sum(kind.length(sizes) for kind in fields if kind.storage != "number")
+
+    def row_width(self, sizes: Sizes) -> int:
+        """Return the most entries that any message carries, at least as many as there are sources."""
+        return max([sizes.tracked, *(self.message_width(message, sizes) for message in self.messages)])
+
+    def number_count(self, message: type) -> int:
+        """Return how many whole numbers a message has."""
+        return sum(kind.storage == "number" for kind in self.fields[message].values())
+
+    def wire_bytes(self, sizes: Sizes) -> list[int]:
+        """Return, for each message, its bytes beyond the header."""
+        return [sum(kind.wire(sizes) for kind in self.fields[message].values()) for message in self.messages]
+
+    # Memory
+
+    def make_rows(
+        self,
+        sizes: Sizes,
+        *,
+        received: NDArray[np.integer[Any]],
+        stable: NDArray[np.integer[Any]],
+        attached: NDArray[np.int64],
+        seed: int,
+        places: Placement,
+        only: int | None = None,
+    ) -> Rows:
+        """Make the arrays of a group, or of one member; ``received`` and ``stable`` are the driver's."""
+        count, dtype = len(received), received.dtype
+        rows = Rows(
+            self.layout(wide=dtype == np.int64),
+            words=self.word_count,
+            single=only is not None,
+            received=received,
+            stable=stable,
+            numbers=np.zeros((count, self.number_width(sizes)), np.int64),
+            sequences=np.zeros((count, self.sequence_width(sizes)), dtype),
+            attached=attached,
+        )
+        rows.set("group_size", sizes.group)
+        rows.set("seed", seed)
+        rows.set("guarded", int(sizes.guarded))
+        for name, word in self.parameter_words.items():
+            rows.block[word] = sizes.params[name]
+        self._lay_out_state(rows, sizes)
+        self._lay_out_messages(rows, sizes)
+        self._put_places(rows, places, only)
+        return rows
+
+    def _lay_out_state(self, rows: Rows, sizes: Sizes) -> None:
+        numbers = sum(kind.storage == "number" for kind in self.state.values())
+        position = {"sequences": 0, "longs": numbers}
+        for name, kind in self.state.items():
+            if kind.storage in position:
+                item = rows.sequences.itemsize if kind.storage == "sequences" else OFTEN
+                word, length = self.slots[name].at, kind.length(sizes)
+                rows.block[word], rows.block[word + 1] = item * position[kind.storage], length
+                position[kind.storage] += max(kind.rows, 1) * length
+
+    def _lay_out_messages(self, rows: Rows, sizes: Sizes) -> None:
+        for message, arrays in self.message_arrays.items():
+            position = 0
+            for name, word in arrays.items():
+                length = self.fields[message][name].length(sizes)
+                rows.block[word], rows.block[word + 1] = rows.sequences.itemsize * position, length
+                position += length
+
+    def _put_places(self, rows: Rows, places: Placement, only: int | None) -> None:
+        wanted = {name: slot for name, slot in self.slots.items() if slot.storage in ("place", "list")}
+        if set(places) != set(wanted):
+            raise InvalidInput(
+                f"{self.name} places {', '.join(sorted(places)) or 'nothing'}, and declares"
+                f" {', '.join(sorted(wanted)) or 'nothing'}"
+            )
+        for name, slot in wanted.items():
+            if slot.storage == "place":
+                values = np.ascontiguousarray(places[name], np.int32)
+                rows.keep_at(slot.at, values if only is None else values[only : only + 1].copy())
+                continue
+            flat, start = places[name]
+            flat, start = np.ascontiguousarray(flat, np.int32), np.ascontiguousarray(start, np.int64)
+            if only is not None:
+                flat = flat[start[only] : start[only + 1]].copy()
+                start = np.array([0, flat.size], np.int64)
+            rows.keep_at(slot.at, flat)
+            rows.keep_at(slot.at + 1, start)
