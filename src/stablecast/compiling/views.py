@@ -841,7 +841,9 @@ def _send(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     b = _SendBuilder(context, builder, out_type, args[0])
     laid = _MESSAGES[message_type.instance_class]
     values = cgutils.unpack_tuple(builder, args[2], len(message_type))
-    by_name = dict(zip(message_type.instance_class._fields, zip(values, message_type, strict=True), strict=True))
+    by_name = dict(
+        zip(message_type.instance_class._fields, zip(values, message_type, strict=True), strict=True)
+    )
     k = builder.load(b.mark("sends"))
     with builder.if_else(builder.icmp_signed("<", k, b.word("room"))) as (fits, not_):
         with fits:

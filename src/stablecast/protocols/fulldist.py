@@ -11,170 +11,143 @@ How it is kept small
     The paper's n × n matrix is replaced by its column minima.  A row is only ever used in a minimum over
     rows of one execution, so a running minimum and a count say the same.  Two slots, by parity, because a
     fast member's INFO of the next execution may overtake a slow member's INFO of this one.
-With resends
-    Until it has everyone's INFO, a member sends its own again, as a REPEAT, to those whose INFO it lacks, and
-    a REPEAT is answered with an INFO, also by a member that is through with that execution: without the
-    answer the first member could wait for ever (``docs/errata.md``).
-When a member is gone
-    Nobody waits for it any more.  When the first member is gone, the execution under way still ends: who has
-    not yet answered it does so at the next INFO of anyone.
+When messages are lost, or members are gone
+    :mod:`stablecast.protocols.weather.exchange`.  When the first member is gone, the execution under way still
+    ends: who has not yet answered it does so at the next INFO of anyone.
 Paper
-    Hierarchical Message Stability Tracking Protocols, section 3.2; resends: hypercube, section 3.5.
+    Hierarchical Message Stability Tracking Protocols, section 3.2; retransmissions: hypercube, section 3.5.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Annotated, NamedTuple
 
-from stablecast.compiling import kernel
-from stablecast.overlays import Tree
-from stablecast.protocols._resending import (
-    RESENDS,
-    copy_set,
-    is_guarded,
-    is_in,
-    put_in,
-    resends_set_timers,
-    sends_to_all,
-    sets_if_guarded,
-    wait_for_answers,
-)
-from stablecast.protocols.contract.kernels import (
-    GONE,
+from stablecast.protocols.contract import (
     GROUP,
-    NEVER,
-    Member,
-    Message,
+    IntArray,
+    Kernels,
+    Number,
     Outbox,
+    Protocol,
+    Round,
+    Sources,
+    Started,
     declare_stable,
+    entries,
     finish,
     gather,
-    no_init,
-    send_received,
-    set_timer,
+    kernel,
+    send,
+    sources,
 )
-from stablecast.protocols.contract.protocol import Place, Protocol, columns
+from stablecast.protocols.weather import RESEND, exchange, sets_timers
 
-INFO, REPEAT = 0, 1
-# Registers: the newest execution; for even and for odd executions, INFOs taken in, and members that have sent
-# theirs or are gone; the last execution that this member sent its own INFO of; how many are gone.
-EXECUTION, COUNT, THROUGH_COUNT, SENT, GONE_COUNT = 0, 1, 3, 5, 6
-DEAD, THROUGH = 0, 1  # sets: who is gone; who has sent INFO or is gone, for even and for odd executions
 FIRST = 0
+BY_PARITY = entries(lambda sizes: 2, wide=True)
 
-init = no_init
+
+class State(exchange.Exchanging):
+    """What a member keeps; entries with two slots are for even and for odd executions."""
+
+    execution: Number
+    """The newest execution that this member has heard of."""
+    S: Annotated[IntArray, sources(rows=2)]
+    """The minima of the arrays that have come."""
+    gathered: Annotated[IntArray, BY_PARITY]
+    """How many that are."""
+    through: Annotated[IntArray, BY_PARITY]
+    """Members whose array has come, or who are gone."""
+    sent: Number
+    """The last execution that this member sent its own array of."""
+
+
+class INFO(NamedTuple):
+    """What a member has received."""
+
+    execution: Round
+    R: Sources
+
+
+class REPEAT(NamedTuple):
+    """The same again, to one that has not sent its own; where messages may be lost."""
+
+    row = "INFO"
+    execution: Round
+    R: Sources
 
 
 @kernel
-def start(me: Member, now: int, out: Outbox) -> None:
+def start(me: State, now: int, out: Outbox) -> None:
     """Round 1: the first member multicasts its row."""
-    _advance(me, me.reg[EXECUTION] + 1)
-    _send_own(me, now, out)
+    advance(me, me.execution + 1)
+    send_own(me, out)
 
 
 @kernel
-def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
+def on_info(me: State, source: int, message: INFO, now: int, out: Outbox) -> None:
     """Round 2: answer the first member's row with one's own; take in everyone's."""
-    if message.kind == GONE:
-        _count_out(me, message.source, now, out)
+    if message.execution < me.execution - 1:
         return
-    if message.execution < me.reg[EXECUTION] - 1:
-        return
-    if message.execution > me.reg[EXECUTION]:
-        _advance(me, message.execution)
-    if message.execution == me.reg[EXECUTION] and _asks(me, message.source):
-        _send_own(me, now, out)
-    if message.kind == REPEAT:
-        send_received(out, INFO, message.source, message.execution)
-    slot = message.execution % 2
-    if put_in(me, THROUGH + slot, message.source):
-        gather(me, slot, COUNT + slot, message.array)
-        _account(me, message.execution, out)
+    if message.execution > me.execution:
+        advance(me, message.execution)
+    if message.execution == me.execution and source == FIRST:
+        send_own(me, out)
+    take_in(me, message.execution, message.R, out)
 
 
 @kernel
-def _asks(me: Member, source: int) -> bool:
-    """Tell whether an INFO asks for one's own: the first member's, or anyone's when that one is gone."""
-    return bool(source == FIRST or (is_guarded(me) and is_in(me, DEAD, FIRST)))
+def advance(me: State, execution: int) -> None:
+    """Enter an execution; where one was missed, its slot is empty too."""
+    if execution > me.execution + 1:
+        empty(me, (execution + 1) % 2)
+    empty(me, execution % 2)
+    me.execution = execution
 
 
 @kernel
-def _send_own(me: Member, now: int, out: Outbox) -> None:
-    if me.reg[SENT] < me.reg[EXECUTION]:
-        me.reg[SENT] = me.reg[EXECUTION]
-        send_received(out, INFO, GROUP, me.reg[EXECUTION])
-        wait_for_answers(me, now, out)
+def empty(me: State, slot: int) -> None:
+    """Nothing has come of an execution."""
+    me.gathered[slot] = 0
+    me.through[slot] = 0
 
 
 @kernel
-def _account(me: Member, execution: int, out: Outbox) -> None:
+def send_own(me: State, out: Outbox) -> None:
+    """Multicast one's own row, once in an execution."""
+    if me.sent < me.execution:
+        me.sent = me.execution
+        send(out, GROUP, INFO(me.execution, me.received))
+
+
+@kernel
+def take_in(me: State, execution: int, array: IntArray, out: Outbox) -> None:
+    """Lower the minimum of an execution to a row."""
     slot = execution % 2
-    me.reg[THROUGH_COUNT + slot] += 1
-    if me.reg[THROUGH_COUNT + slot] == me.group_size:
-        declare_stable(me, out, execution, me.gathered[slot])
+    gather(me.S[slot], array, me.gathered[slot] == 0)
+    me.gathered[slot] += 1
+    count(me, execution, out)
+
+
+@kernel
+def count(me: State, execution: int, out: Outbox) -> None:
+    """With every member's row in, the minimum is stable."""
+    slot = execution % 2
+    me.through[slot] += 1
+    if me.through[slot] == me.group_size:
+        declare_stable(me, out, execution, me.S[slot])
         finish(out, execution)
-        if execution == me.reg[EXECUTION]:
-            set_timer(out, NEVER)
-
-
-@kernel
-def _count_out(me: Member, member: int, now: int, out: Outbox) -> None:
-    if not put_in(me, DEAD, member):
-        return
-    me.reg[GONE_COUNT] += 1
-    if me.reg[EXECUTION] > 0 and member == FIRST:
-        _send_own(me, now, out)
-    for execution in range(max(me.reg[EXECUTION] - 1, 1), me.reg[EXECUTION] + 1):
-        if put_in(me, THROUGH + execution % 2, member):
-            _account(me, execution, out)
-
-
-@kernel
-def handle_timer(me: Member, now: int, out: Outbox) -> None:
-    """Send the own INFO again to those whose INFO is lacking."""
-    for j in range(me.group_size):
-        if j != me.number and not is_in(me, THROUGH + me.reg[EXECUTION] % 2, j):
-            send_received(out, REPEAT, j, me.reg[EXECUTION])
-    wait_for_answers(me, now, out)
-
-
-@kernel
-def _advance(me: Member, execution: int) -> None:
-    if execution > me.reg[EXECUTION] + 1:
-        _empty(me, (execution + 1) % 2)
-    _empty(me, execution % 2)
-    me.reg[EXECUTION] = execution
-
-
-@kernel
-def _empty(me: Member, slot: int) -> None:
-    me.reg[COUNT + slot] = 0
-    me.reg[THROUGH_COUNT + slot] = me.reg[GONE_COUNT]
-    copy_set(me, THROUGH + slot, DEAD)
-
-
-def place(tree: Tree) -> Place:
-    """No structure: every member multicasts to all."""
-    return columns(np.zeros(tree.size, np.int64))
 
 
 PROTOCOL = Protocol(
-    name="fulldist",
-    title="every member multicasts its array, every member takes the minimum",
+    about=__doc__,
     paper="hierarchical, section 3.2",
-    kinds=("INFO", "REPEAT"),
-    rows=("INFO", "INFO"),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    place=place,
-    module=__name__,
-    slots=2,
-    parameters=(RESENDS,),
-    registers=7,
-    own=sets_if_guarded(3),
-    timed=resends_set_timers,
-    told=True,
-    sends_max=sends_to_all,
-    arrays_max=1,
+    state=State,
+    kernels=exchange.among_all(
+        Kernels(start=start, receive={INFO: on_info}),
+        exchange.Pieces(advance, send_own, take_in, count),
+        INFO,
+        REPEAT,
+    ),
+    runs=Started(timed=sets_timers, execution_messages=lambda group: float(group * group)),
+    parameters=(RESEND,),
 )

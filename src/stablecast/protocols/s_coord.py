@@ -6,26 +6,21 @@ that no member sends more than log n + 1 messages (section 4.2.2).  The kernels,
 ``s_coordp``'s.
 
 Paper
-    Scalable Stability Detection Using Logical Hypercube, section 2.3; resends: section 3.5.
+    Scalable Stability Detection Using Logical Hypercube, section 2.3; retransmissions: section 3.5.
 """
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 from stablecast.protocols import s_coordp
-from stablecast.protocols._tree_members import LOGARITHMIC
+from stablecast.protocols._tree import TREE_DEGREE
+from stablecast.protocols.contract import Role, Started, hidden
+from stablecast.protocols.weather import RESEND, sets_timers
 
-DEFAULTS = {"tree_degree": LOGARITHMIC, "relay": 1}
-
-PROTOCOL = dataclasses.replace(
-    s_coordp.PROTOCOL,
-    name="s_coord",
-    title="minima climb a logical tree of degree log n, the result comes down the same tree",
+PROTOCOL = s_coordp.PROTOCOL.replace(
+    about=__doc__,
     paper="hypercube, section 2.3",
-    parameters=tuple(
-        dataclasses.replace(parameter, default=DEFAULTS.get(parameter.name, parameter.default))
-        for parameter in s_coordp.PROTOCOL.parameters
-    ),
-    placement="random",
+    runs=Started(timed=sets_timers, placement="random"),
+    parameters=(RESEND, replace(TREE_DEGREE, default="log"), hidden("relay", Role.RELAY, 1)),
 )

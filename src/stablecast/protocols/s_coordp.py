@@ -11,206 +11,191 @@ Cost
 With relays
     START and INFO are passed on from parent to child instead of being multicast by the root: the root sends
     b messages and not n - 1, where a multicast is a message to each.
-With resends
-    A member that waits for children's ACKs sends START to them again; one that has reported answers a START
-    with its ACK again.  INFO likewise, with ACK_INFOs that climb the tree.
-When a member is gone
-    A leaf is no longer waited for.  Below an inner member that is gone nobody can be heard, so the execution
-    waits for ever; the tree would have to be built anew.
+When messages are lost, or members are gone
+    :mod:`stablecast.protocols.weather.tree`.  Below an inner member that is gone nobody can be heard, so the
+    execution waits for ever; the tree would have to be built anew.
 Paper
-    Hierarchical Message Stability Tracking Protocols, section 4.1; resends: hypercube, section 3.5.
+    Hierarchical Message Stability Tracking Protocols, section 4.1; retransmissions: hypercube, section 3.5.
 """
 
 from __future__ import annotations
 
-from stablecast.compiling import kernel
-from stablecast.protocols._resending import (
-    RESENDS,
-    copy_set,
-    is_guarded,
-    is_in,
-    put_in,
-    resends,
-    resends_set_timers,
-    sends_to_all,
-    sets_if_guarded,
-    wait_for_answers,
-)
-from stablecast.protocols._tree_members import (
-    AS_THE_NETWORK,
-    ASKING,
-    CHILDREN,
-    DEAD,
-    EXECUTION,
-    FIRST_CHILD,
-    GATHERED,
-    GONE_COUNT,
-    INNER,
-    MISSING,
-    PARENT,
-    PHASE,
-    REPORTED,
-    TELLING,
-    THROUGH,
-    TOLD,
-    WAITING,
-    hear_child_told,
-    hear_result,
-    rank_of,
-    see_whether_told,
-    tell_children,
-    tree_places,
-)
-from stablecast.protocols.contract.kernels import (
-    GONE,
+from typing import NamedTuple
+
+from stablecast.protocols._tree import TREE_DEGREE, tree_places
+from stablecast.protocols.contract import (
     GROUP,
-    NEVER,
-    Member,
-    Message,
+    IntArray,
+    Kernels,
+    Number,
     Outbox,
+    Protocol,
+    Role,
+    Round,
+    Sizes,
+    Sources,
+    Started,
+    declare_stable,
+    finish,
     gather,
-    no_init,
+    hidden,
+    kernel,
+    one_to_each,
     send,
-    send_array,
-    send_received,
-    set_timer,
+    send_again,
 )
-from stablecast.protocols.contract.protocol import Parameter, Protocol, Sizes
+from stablecast.protocols.weather import RESEND, has_answered, one_to_each_if_guarded, sets_timers, tree
 
-START, ACK, INFO, ACK_INFO = 0, 1, 2, 3
-RELAY = 2  # parameter, behind those of all trees
 
-init = no_init
+class State(tree.Asking):
+    """What a member keeps."""
+
+    execution: Number
+    """The newest execution that this member has heard of."""
+    S: Sources
+    """The minimum of the children's reports so far."""
+    gathered: Number
+    """How many that are."""
+    missing: Number
+    """What is still to come before this member reports: START, and the children's reports."""
+
+
+class START(NamedTuple):
+    """The root asks for everyone's array."""
+
+    execution: Round
+
+
+class ACK(NamedTuple):
+    """The minimum of a member's array and of those below it."""
+
+    execution: Round
+    S: Sources
+
+
+class INFO(NamedTuple):
+    """What everyone has received."""
+
+    execution: Round
+    S: Sources
+
+
+class ACK_INFO(NamedTuple):  # noqa: N801
+    """INFO was received by a member and all below it; where messages may be lost."""
+
+    execution: Round
 
 
 @kernel
-def start(me: Member, now: int, out: Outbox) -> None:
+def start(me: State, now: int, out: Outbox) -> None:
     """Round 1: the root multicasts START."""
-    _advance(me, me.reg[EXECUTION] + 1)
-    send(out, START, me.number if me.params[RELAY] else GROUP, me.reg[EXECUTION])
+    advance(me, me.execution + 1)
+    send(out, me.number if me.params.relay else GROUP, START(me.execution))
 
 
 @kernel
-def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
-    """Rounds 2 to p + 2: with START and every child's ACK in, report to the parent; take in INFO."""
-    if message.kind == GONE:
-        _count_out(me, message.source, out)
+def advance(me: State, execution: int) -> None:
+    """Wait for START and for every child's report."""
+    me.execution = execution
+    me.missing = 1 + me.children
+    me.gathered = 0
+
+
+@kernel
+def on_start(me: State, source: int, message: START, now: int, out: Outbox) -> None:
+    """Rounds 2 to p + 1: with START in, a member without children reports."""
+    if message.execution < me.execution:
         return
-    if message.execution < me.reg[EXECUTION]:
+    if message.execution > me.execution:
+        advance(me, message.execution)
+    if me.params.relay:
+        ask_children(me, out)
+    count(me, out)
+
+
+@kernel
+def on_ack(me: State, source: int, message: ACK, now: int, out: Outbox) -> None:
+    """A child reports the minimum below it."""
+    if message.execution < me.execution:
         return
-    if message.execution > me.reg[EXECUTION]:
-        _advance(me, message.execution)
-    if message.kind == INFO:
-        hear_result(me, message, now, out, ACK_INFO, me.params[RELAY] > 0)
-    elif message.kind == ACK_INFO:
-        hear_child_told(me, message, out, ACK_INFO)
-    elif message.kind == START:
-        _take_start(me, now, out)
-    elif me.reg[PHASE] < REPORTED and put_in(me, THROUGH, rank_of(me, message.source)):
-        gather(me, 0, GATHERED, message.array)
-        _account(me, out)
+    if message.execution > me.execution:
+        advance(me, message.execution)
+    gather(me.S, message.S, me.gathered == 0)
+    me.gathered += 1
+    count(me, out)
 
 
 @kernel
-def _take_start(me: Member, now: int, out: Outbox) -> None:
-    if me.reg[PHASE] == REPORTED and resends(me):
-        _report(me, out)
-    if me.reg[PHASE] != WAITING and is_guarded(me):
-        return
-    me.reg[PHASE] = ASKING
-    if me.params[RELAY]:
-        _ask_children(me, out)
-    wait_for_answers(me, now, out)
-    _account(me, out)
+def count(me: State, out: Outbox) -> None:
+    """With START and every child's report in, take in one's own array and report."""
+    me.missing -= 1
+    if me.missing == 0:
+        if me.children > 0 or me.parent < 0:
+            gather(me.S, me.received, me.gathered == 0)
+        report(me, out)
 
 
 @kernel
-def _ask_children(me: Member, out: Outbox) -> None:
-    """Send START to the children whose ACK has not come."""
-    for rank in range(me.place[CHILDREN]):
-        if not is_in(me, THROUGH, rank):
-            send(out, START, me.place[FIRST_CHILD] + rank, me.reg[EXECUTION])
-
-
-@kernel
-def _account(me: Member, out: Outbox) -> None:
-    me.reg[MISSING] -= 1
-    if me.reg[MISSING] == 0:
-        if me.place[CHILDREN] > 0 or me.place[PARENT] < 0:
-            gather(me, 0, GATHERED, me.received)
-        me.reg[PHASE] = REPORTED
-        _report(me, out)
-        set_timer(out, NEVER)
-
-
-@kernel
-def _report(me: Member, out: Outbox) -> None:
-    if me.place[PARENT] < 0:
-        dest = me.number if me.params[RELAY] else GROUP
-        send_array(out, INFO, dest, me.reg[EXECUTION], me.gathered[0])
-    elif me.place[CHILDREN] == 0:
-        send_received(out, ACK, me.place[PARENT], me.reg[EXECUTION])
+def report(me: State, out: Outbox) -> None:
+    """Tell the parent the minimum; the root tells it to all."""
+    if me.parent < 0:
+        send(out, me.number if me.params.relay else GROUP, INFO(me.execution, me.S))
+    elif me.children == 0:
+        send(out, me.parent, ACK(me.execution, me.received))
     else:
-        send_array(out, ACK, me.place[PARENT], me.reg[EXECUTION], me.gathered[0])
+        send(out, me.parent, ACK(me.execution, me.S))
 
 
 @kernel
-def _advance(me: Member, execution: int) -> None:
-    me.reg[EXECUTION] = execution
-    me.reg[MISSING] = 1 + me.place[CHILDREN] - me.reg[GONE_COUNT]
-    me.reg[GATHERED] = 0
-    me.reg[PHASE] = WAITING
-    copy_set(me, THROUGH, DEAD)
-
-
-@kernel
-def _count_out(me: Member, member: int, out: Outbox) -> None:
-    rank = rank_of(me, member)
-    if rank < 0 or me.place[INNER + rank] or not put_in(me, DEAD, rank):
+def on_info(me: State, source: int, message: INFO, now: int, out: Outbox) -> None:
+    """Round p + 2: what everyone has is stable."""
+    if message.execution < me.execution:
         return
-    me.reg[GONE_COUNT] += 1
-    if me.reg[EXECUTION] == 0 or not put_in(me, THROUGH, rank):
-        return
-    if me.reg[PHASE] < REPORTED:
-        _account(me, out)
-    elif me.reg[PHASE] == TELLING:
-        me.reg[TOLD] += 1
-        see_whether_told(me, out, ACK_INFO)
+    if message.execution > me.execution:
+        advance(me, message.execution)
+    declare_stable(me, out, message.execution, message.S)
+    if me.params.relay:
+        tell_children(me, message.S, out)
+    finish(out, message.execution)
 
 
 @kernel
-def handle_timer(me: Member, now: int, out: Outbox) -> None:
-    """Send START or INFO again to the children that have not answered."""
-    if me.reg[PHASE] == ASKING:
-        _ask_children(me, out)
-    elif me.reg[PHASE] == TELLING:
-        tell_children(me, out, INFO)
-    wait_for_answers(me, now, out)
+def ask_children(me: State, out: Outbox) -> None:
+    """Send START to the children that have not answered."""
+    for rank in range(me.children):
+        if not has_answered(me, rank):
+            send(out, me.first_child + rank, START(me.execution))
 
 
-def _most_sends(sizes: Sizes) -> int:
-    return sizes.group + 4 if sizes.params[RELAY] else sends_to_all(sizes)
+@kernel
+def tell_children(me: State, result: IntArray, out: Outbox) -> None:
+    """Send INFO to the children that have not answered."""
+    first = True
+    for rank in range(me.children):
+        if has_answered(me, rank):
+            continue
+        if first:
+            send(out, me.first_child + rank, INFO(me.execution, result))
+        else:
+            send_again(out, me.first_child + rank)
+        first = False
 
 
+def _sends(sizes: Sizes) -> int:
+    return one_to_each(sizes) if sizes.params["relay"] else one_to_each_if_guarded(sizes)
+
+
+PLAIN = Kernels(start=start, receive={START: on_start, ACK: on_ack, INFO: on_info}, sends=_sends)
 PROTOCOL = Protocol(
-    name="s_coordp",
-    title="minima climb a tree, the root tells all",
+    about=__doc__,
     paper="hierarchical, section 4.1",
-    kinds=("START", "ACK", "INFO", "ACK_INFO"),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    places=tree_places,
-    module=__name__,
-    parameters=(
-        RESENDS,
-        AS_THE_NETWORK,
-        Parameter("relay", 0, "1: START and INFO are passed on along the tree; 0: the root multicasts them"),
+    state=State,
+    kernels=tree.asking(
+        PLAIN,
+        tree.Asked(advance, count, report, ask_children, tell_children),
+        tree.Messages(START, ACK, INFO, ACK_INFO),
     ),
-    registers=6,
-    own=sets_if_guarded(2),
-    timed=resends_set_timers,
-    told=True,
-    sends_max=_most_sends,
-    arrays_max=2,
+    runs=Started(timed=sets_timers),
+    parameters=(RESEND, TREE_DEGREE, hidden("relay", Role.RELAY)),
+    places=tree_places,
 )

@@ -9,176 +9,186 @@ Why it is safe
 Cost
     bp + 2 rounds on a complete tree; at most 5 messages handled by any member; F_g + 2n - 2 messages on
     the hops.
-With resends
-    A member sends its train again until the next sibling, or the parent, says that it GOT it, and START to
-    its first child until that one says GOT_START; INFO and ACK_INFO are as in ``s_coordp``.
-When a member is gone
-    Its siblings' train is broken, and the execution waits for ever.
+When messages are lost, or members are gone
+    :mod:`stablecast.protocols.weather.trains`.  When a member is gone its siblings' train is broken, and the
+    execution waits for ever.
 Paper
-    Hierarchical Message Stability Tracking Protocols, section 4.2; resends in the manner of the hypercube
-    paper, section 3.5.
+    Hierarchical Message Stability Tracking Protocols, section 4.2; retransmissions in the manner of the
+    hypercube paper, section 3.5.
 """
 
 from __future__ import annotations
 
-from stablecast.compiling import kernel
-from stablecast.protocols._resending import (
-    RESENDS,
-    resends,
-    resends_set_timers,
-    sends_to_all,
-    sets_if_guarded,
-    wait_for_answers,
-)
-from stablecast.protocols._tree_members import (
-    AS_THE_NETWORK,
-    CHILDREN,
-    EXECUTION,
-    FIRST_CHILD,
-    FLAGS,
-    GATHERED,
-    MISSING,
-    NEXT,
-    PARENT,
-    PHASE,
-    PREVIOUS,
-    TELLING,
-    WAITING,
-    hear_child_told,
-    hear_result,
-    tell_children,
-    tree_places,
-)
-from stablecast.protocols.contract.kernels import (
+from typing import NamedTuple
+
+from stablecast.protocols._tree import TREE_DEGREE, logical_tree, places_in
+from stablecast.protocols.contract import (
     GROUP,
-    Member,
-    Message,
+    Kernels,
+    Number,
     Outbox,
+    Place,
+    Placement,
+    Protocol,
+    Round,
+    Sources,
+    Started,
+    Surroundings,
+    declare_stable,
+    finish,
     gather,
-    no_init,
+    kernel,
     send,
-    send_array,
 )
-from stablecast.protocols.contract.protocol import Protocol
+from stablecast.protocols.weather import RESEND, sets_timers, trains
 
-START, ACK1, ACK2, INFO, GOT, GOT_START, ACK_INFO = 0, 1, 2, 3, 4, 5, 6
-# Register FLAGS: the previous sibling's train, or START, is in; the last child's train is in; this member's
-# train, and START at its first child, are still to be confirmed.
-FROM_BEFORE, FROM_BELOW, TRAIN_OUT, START_OUT = 1, 2, 4, 8
 
-init = no_init
+class State(trains.Sibling):
+    """What a member keeps."""
+
+    previous: Place
+    """The sibling before it, -1 if it is the first child."""
+    next: Place
+    """The sibling behind it, -1 if it is the last child."""
+    execution: Number
+    """The newest execution that this member has heard of."""
+    S: Sources
+    """The minimum of the trains that have come."""
+    gathered: Number
+    """How many that are."""
+    missing: Number
+    """What is still to come before this member passes a train on."""
+
+
+class START(NamedTuple):
+    """The root asks for everyone's array."""
+
+    execution: Round
+
+
+class ACK1(NamedTuple):
+    """A train to the next sibling."""
+
+    row = "ACK"
+    execution: Round
+    S: Sources
+
+
+class ACK2(NamedTuple):
+    """A train from the last child to the parent."""
+
+    row = "ACK"
+    execution: Round
+    S: Sources
+
+
+class INFO(NamedTuple):
+    """What everyone has received."""
+
+    execution: Round
+    S: Sources
+
+
+class GOT(NamedTuple):
+    """A train was received; where messages may be lost."""
+
+    execution: Round
+
+
+class GOT_START(NamedTuple):  # noqa: N801
+    """START was received; where messages may be lost."""
+
+    execution: Round
+
+
+class ACK_INFO(NamedTuple):  # noqa: N801
+    """INFO was received by a member and all below it; where messages may be lost."""
+
+    execution: Round
 
 
 @kernel
-def start(me: Member, now: int, out: Outbox) -> None:
+def start(me: State, now: int, out: Outbox) -> None:
     """Round 1: the root multicasts START."""
-    _advance(me, me.reg[EXECUTION] + 1, now, out)
-    send(out, START, GROUP, me.reg[EXECUTION])
+    advance(me, me.execution + 1)
+    send(out, GROUP, START(me.execution))
 
 
 @kernel
-def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
-    """Pass the train on once all that it waits for is in: to the next sibling, the parent, or everyone."""
-    if message.execution < me.reg[EXECUTION]:
-        return
-    if message.execution > me.reg[EXECUTION]:
-        _advance(me, message.execution, now, out)
-    if message.kind == INFO:
-        hear_result(me, message, now, out, ACK_INFO, False)
-    elif message.kind == ACK_INFO:
-        hear_child_told(me, message, out, ACK_INFO)
-    elif message.kind == GOT:
-        me.reg[FLAGS] &= ~TRAIN_OUT
-    elif message.kind == GOT_START:
-        me.reg[FLAGS] &= ~START_OUT
-    else:
-        _take_in(me, message, now, out)
-
-
-@kernel
-def _take_in(me: Member, message: Message, now: int, out: Outbox) -> None:
-    if message.kind == START and me.place[PREVIOUS] >= 0:
-        return
-    _confirm(me, message, out)
-    part = FROM_BELOW if message.kind == ACK2 else FROM_BEFORE
-    if me.reg[FLAGS] & part:
-        return
-    me.reg[FLAGS] |= part
-    if message.kind != START:
-        gather(me, 0, GATHERED, message.array)
-    me.reg[MISSING] -= 1
-    if me.reg[MISSING] == 0:
-        gather(me, 0, GATHERED, me.received)
-        _pass_on(me, now, out)
-
-
-@kernel
-def _confirm(me: Member, message: Message, out: Outbox) -> None:
-    if not resends(me):
-        return
-    if message.kind != START:
-        send(out, GOT, message.source, message.execution)
-    elif me.place[PARENT] >= 0:
-        send(out, GOT_START, me.place[PARENT], message.execution)
-
-
-@kernel
-def _pass_on(me: Member, now: int, out: Outbox) -> None:
-    execution = me.reg[EXECUTION]
-    if me.place[PARENT] < 0:
-        send_array(out, INFO, GROUP, execution, me.gathered[0])
-        return
-    if me.place[NEXT] >= 0:
-        send_array(out, ACK1, me.place[NEXT], execution, me.gathered[0])
-    else:
-        send_array(out, ACK2, me.place[PARENT], execution, me.gathered[0])
-    if resends(me):
-        me.reg[FLAGS] |= TRAIN_OUT
-        wait_for_answers(me, now, out)
-
-
-@kernel
-def _advance(me: Member, execution: int, now: int, out: Outbox) -> None:
+def advance(me: State, execution: int) -> None:
     """Wait for the previous sibling's ACK1, or START where there is none, and for the last child's ACK2."""
-    me.reg[EXECUTION] = execution
-    me.reg[MISSING] = 1 + (me.place[CHILDREN] > 0)
-    me.reg[GATHERED] = 0
-    me.reg[PHASE] = WAITING
-    me.reg[FLAGS] = 0
-    if resends(me) and me.place[CHILDREN] > 0:
-        me.reg[FLAGS] = START_OUT
-        wait_for_answers(me, now, out)
+    me.execution = execution
+    me.missing = 1 + (me.children > 0)
+    me.gathered = 0
 
 
 @kernel
-def handle_timer(me: Member, now: int, out: Outbox) -> None:
-    """Send again what was not confirmed; with all of it confirmed, the timer stays off."""
-    flags = me.reg[FLAGS]
-    if flags & START_OUT:
-        send(out, START, me.place[FIRST_CHILD], me.reg[EXECUTION])
-    if flags & TRAIN_OUT:
-        _pass_on(me, now, out)
-    if me.reg[PHASE] == TELLING:
-        tell_children(me, out, INFO)
-    if flags & (START_OUT | TRAIN_OUT) or me.reg[PHASE] == TELLING:
-        wait_for_answers(me, now, out)
+def on_start(me: State, source: int, message: START, now: int, out: Outbox) -> None:
+    """A first child need not wait for a sibling."""
+    if is_current(me, message.execution) and me.previous < 0:
+        count(me, out)
 
 
+@kernel
+def on_ack(me: State, source: int, message: ACK1, now: int, out: Outbox) -> None:
+    """Take in a train, of the previous sibling or of the last child."""
+    if is_current(me, message.execution):
+        gather(me.S, message.S, me.gathered == 0)
+        me.gathered += 1
+        count(me, out)
+
+
+@kernel
+def is_current(me: State, execution: int) -> bool:
+    """Ignore an older execution, and enter a newer one."""
+    if execution > me.execution:
+        advance(me, execution)
+    return bool(execution == me.execution)
+
+
+@kernel
+def count(me: State, out: Outbox) -> None:
+    """With all trains in, take in one's own array and pass the minimum on."""
+    me.missing -= 1
+    if me.missing == 0:
+        gather(me.S, me.received, me.gathered == 0)
+        pass_on(me, out)
+
+
+@kernel
+def pass_on(me: State, out: Outbox) -> None:
+    """Send the minimum to the next sibling, behind the last one to the parent, at the root to everyone."""
+    if me.parent < 0:
+        send(out, GROUP, INFO(me.execution, me.S))
+    elif me.next >= 0:
+        send(out, me.next, ACK1(me.execution, me.S))
+    else:
+        send(out, me.parent, ACK2(me.execution, me.S))
+
+
+@kernel
+def on_info(me: State, source: int, message: INFO, now: int, out: Outbox) -> None:
+    """What everyone has is stable."""
+    if is_current(me, message.execution):
+        declare_stable(me, out, message.execution, message.S)
+        finish(out, message.execution)
+
+
+def places(around: Surroundings) -> Placement:
+    """Place each member under its parent, among its siblings, above its children."""
+    tree = logical_tree(around.tree, around.sizes)
+    return places_in(tree) | {"previous": tree.previous_sibling, "next": tree.next_sibling}
+
+
+PLAIN = Kernels(start=start, receive={START: on_start, ACK1: on_ack, ACK2: on_ack, INFO: on_info})
 PROTOCOL = Protocol(
-    name="s_train",
-    title="trains run through each set of siblings and climb a tree, the root tells all",
+    about=__doc__,
     paper="hierarchical, section 4.2",
-    kinds=("START", "ACK1", "ACK2", "INFO", "GOT", "GOT_START", "ACK_INFO"),
-    rows=("START", "ACK", "ACK", "INFO", "GOT", "GOT_START", "ACK_INFO"),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    places=tree_places,
-    module=__name__,
-    parameters=(RESENDS, AS_THE_NETWORK),
-    registers=7,
-    own=sets_if_guarded(2),
-    timed=resends_set_timers,
-    sends_max=sends_to_all,
-    arrays_max=3,
+    state=State,
+    kernels=trains.among_siblings(
+        PLAIN, advance, pass_on, trains.Messages(START, ACK1, ACK2, INFO, GOT, GOT_START, ACK_INFO)
+    ),
+    runs=Started(timed=sets_timers),
+    parameters=(RESEND, TREE_DEGREE),
+    places=places,
 )

@@ -10,128 +10,134 @@ Cost
 Message types
     Table 4 of the paper counts the first hop of the first tour as START; it carries member 1's array like
     every other hop (section 3.3).
-With resends
-    Who passes the train on sends it again until the next member says that it got it: GOT on the first tour,
-    GOT_INFO on the second.  A train that comes again is only answered.
-When a member is gone
-    The ring is broken, and the execution waits for ever.
+When messages are lost, or members are gone
+    :mod:`stablecast.protocols.weather.trains`.  When a member is gone the ring is broken, and the execution
+    waits for ever.
 Paper
-    Hierarchical Message Stability Tracking Protocols, section 3.3; resends in the manner of the hypercube
-    paper, section 3.5.
+    Hierarchical Message Stability Tracking Protocols, section 3.3; retransmissions in the manner of the
+    hypercube paper, section 3.5.
 """
 
 from __future__ import annotations
 
-from stablecast.compiling import kernel
-from stablecast.frontier import copy_into, take_minimum
-from stablecast.overlays import Tree, back_and_forth, successor
-from stablecast.protocols._resending import RESENDS, resends, resends_set_timers, wait_for_answers
-from stablecast.protocols.contract.kernels import (
-    NEVER,
-    Member,
-    Message,
-    Outbox,
-    declare_stable,
-    finish,
-    no_init,
-    send,
-    send_array,
-    set_timer,
-)
-from stablecast.protocols.contract.protocol import Place, Protocol, columns
+from typing import NamedTuple
 
-START, ACK, INFO, GOT, GOT_INFO = 0, 1, 2, 3, 4
-# Registers: the newest execution; tours on which the train was here; the kind of train that the next member
-# has not confirmed, plus one, 0 for none.
-EXECUTION, TOURS, UNCONFIRMED = 0, 1, 2
-NEXT = 0  # place: who follows in the ring
+from stablecast.frontier import copy_into, take_minimum
+from stablecast.overlays import back_and_forth, successor
+from stablecast.protocols.contract import (
+    Kernels,
+    Number,
+    Outbox,
+    Place,
+    Placement,
+    Protocol,
+    Round,
+    Sources,
+    Started,
+    Surroundings,
+    declare_stable,
+    few,
+    finish,
+    kernel,
+    send,
+)
+from stablecast.protocols.weather import RESEND, sets_timers, trains
+
 FIRST = 0
 
-init = no_init
+
+class State(trains.Passenger):
+    """What a member keeps."""
+
+    next: Place
+    """Who follows in the ring."""
+    execution: Number
+    """The newest execution that this member has heard of."""
+    S: Sources
+    """The array as this member passed it on."""
+
+
+class START(NamedTuple):
+    """The train on the first hop of its first tour."""
+
+    execution: Round
+    S: Sources
+
+
+class ACK(NamedTuple):
+    """The train on its first tour."""
+
+    execution: Round
+    S: Sources
+
+
+class INFO(NamedTuple):
+    """The train on its second tour."""
+
+    execution: Round
+    S: Sources
+
+
+class GOT(NamedTuple):
+    """The train was received on its first tour; where messages may be lost."""
+
+    execution: Round
+
+
+class GOT_INFO(NamedTuple):  # noqa: N801
+    """The same of the second tour."""
+
+    execution: Round
 
 
 @kernel
-def start(me: Member, now: int, out: Outbox) -> None:
+def start(me: State, now: int, out: Outbox) -> None:
     """Put the first member's array on the train."""
-    _advance(me, me.reg[EXECUTION] + 1)
-    copy_into(me.gathered[0], me.received)
-    _pass_on(me, START, now, out)
+    me.execution += 1
+    copy_into(me.S, me.received)
+    send(out, me.next, START(me.execution, me.S))
 
 
 @kernel
-def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
-    """First tour: lower the array to one's own and pass it on.  Second tour: take it in and pass it on."""
-    if message.execution < me.reg[EXECUTION]:
+def on_ack(me: State, source: int, message: ACK, now: int, out: Outbox) -> None:
+    """First tour: lower the array to one's own and pass it on; at the first member it is the minimum."""
+    if message.execution < me.execution:
         return
-    if message.execution > me.reg[EXECUTION]:
-        _advance(me, message.execution)
-    if message.kind >= GOT:
-        _hear_confirmed(me, message.kind, out)
+    me.execution = message.execution
+    copy_into(me.S, message.S)
+    take_minimum(me.S, me.received)
+    if me.number == FIRST:
+        declare_stable(me, out, message.execution, me.S)
+        send(out, me.next, INFO(me.execution, me.S))
+    else:
+        send(out, me.next, ACK(me.execution, me.S))
+
+
+@kernel
+def on_info(me: State, source: int, message: INFO, now: int, out: Outbox) -> None:
+    """Second tour: take the minimum in and pass it on, until it is back at the first member."""
+    if message.execution < me.execution:
         return
-    tour = 2 if message.kind == INFO else 1
-    if resends(me):
-        send(out, GOT_INFO if tour == 2 else GOT, message.source, message.execution)
-    if me.reg[TOURS] >= tour:
-        return
-    me.reg[TOURS] = tour
-    if tour == 1:
-        copy_into(me.gathered[0], message.array)
-        take_minimum(me.gathered[0], me.received)
-        if me.number == FIRST:
-            declare_stable(me, out, message.execution, me.gathered[0])
-        _pass_on(me, INFO if me.number == FIRST else ACK, now, out)
-        return
+    me.execution = message.execution
     if me.number != FIRST:
-        declare_stable(me, out, message.execution, message.array)
-        copy_into(me.gathered[0], message.array)
-        _pass_on(me, INFO, now, out)
+        declare_stable(me, out, message.execution, message.S)
+        copy_into(me.S, message.S)
+        send(out, me.next, INFO(me.execution, me.S))
     finish(out, message.execution)
 
 
-@kernel
-def _pass_on(me: Member, kind: int, now: int, out: Outbox) -> None:
-    send_array(out, kind, me.place[NEXT], me.reg[EXECUTION], me.gathered[0])
-    if resends(me):
-        me.reg[UNCONFIRMED] = kind + 1
-        wait_for_answers(me, now, out)
-
-
-@kernel
-def _hear_confirmed(me: Member, kind: int, out: Outbox) -> None:
-    tour_under_way = GOT_INFO if me.reg[UNCONFIRMED] == INFO + 1 else GOT
-    if me.reg[UNCONFIRMED] > 0 and kind == tour_under_way:
-        me.reg[UNCONFIRMED] = 0
-        set_timer(out, NEVER)
-
-
-@kernel
-def handle_timer(me: Member, now: int, out: Outbox) -> None:
-    """Send the train again to the next member."""
-    _pass_on(me, me.reg[UNCONFIRMED] - 1, now, out)
-
-
-@kernel
-def _advance(me: Member, execution: int) -> None:
-    me.reg[EXECUTION] = execution
-    me.reg[TOURS] = 0
-    me.reg[UNCONFIRMED] = 0
-
-
-def place(tree: Tree) -> Place:
+def places(around: Surroundings) -> Placement:
     """Place the members on a ring that runs back and forth through the levels of the tree."""
-    return columns(successor(back_and_forth(tree)))
+    return {"next": successor(back_and_forth(around.tree))}
 
 
+PLAIN = Kernels(start=start, receive={START: on_ack, ACK: on_ack, INFO: on_info}, sends=few)
 PROTOCOL = Protocol(
-    name="train",
-    title="an array goes round the ring twice, first gathering the minimum, then telling it",
+    about=__doc__,
     paper="hierarchical, section 3.3",
-    kinds=("START", "ACK", "INFO", "GOT", "GOT_INFO"),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    place=place,
-    module=__name__,
-    parameters=(RESENDS,),
-    timed=resends_set_timers,
+    state=State,
+    kernels=trains.round_a_ring(PLAIN, START, ACK, INFO, GOT, GOT_INFO),
+    runs=Started(timed=sets_timers),
+    parameters=(RESEND,),
+    places=places,
 )

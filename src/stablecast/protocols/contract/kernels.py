@@ -164,9 +164,7 @@ def clear(marks: Any) -> None:
     marks.changes = 0
 
 
-def make_outbox(
-    sends: int, width: int, dtype: Any, *, arrays: int, changes: int = 0
-) -> SentRows:
+def make_outbox(sends: int, width: int, dtype: Any, *, arrays: int, changes: int = 0) -> SentRows:
     """Allocate an outbox for so many sends, rows of arrays among them, and changes in one call."""
     return SentRows(
         marks=np.zeros(1, MARKS).view(np.recarray),

@@ -58,9 +58,7 @@ def _where(kind: type) -> str:
 class Declaration:
     """All that a protocol declares, laid out."""
 
-    def __init__(
-        self, name: str, state: type, messages: Sequence[type], parameters: Iterable[str]
-    ) -> None:
+    def __init__(self, name: str, state: type, messages: Sequence[type], parameters: Iterable[str]) -> None:
         self.name = name
         self.messages = tuple(messages)
         self.state = declared(state)

@@ -105,3 +105,15 @@ def is_new(known: IntArray, j: int) -> bool:
 def unfinish(out: Outbox) -> None:
     """The plain kernel is through, but answers are still to come."""
     out.marks.finished = 0
+
+
+@kernel
+def has_answered(me: Weather, j: int) -> bool:
+    """Tell whether a member has answered, or is gone; where nothing can be lost nobody is asked twice."""
+    return bool(me.guarded and has(me.heard, j))
+
+
+@kernel
+def is_gone(me: Weather, j: int) -> bool:
+    """Tell whether a failure detector has told of a member."""
+    return bool(me.guarded and has(me.gone, j))

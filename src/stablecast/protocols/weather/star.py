@@ -40,7 +40,10 @@ def around(
     plain: Kernels, count: Callable[..., None], START: Any, ACK: Any, INFO: Any, ACK_INFO: Any
 ) -> Kernels:
     """Wrap the kernels of a protocol with a coordinator; ``count`` is what it does for each ACK."""
-    plain_start, on_start, on_ack, on_info = plain.start, *(plain.receive[each] for each in (START, ACK, INFO))
+    plain_start, on_start, on_ack, on_info = (
+        plain.start,
+        *(plain.receive[each] for each in (START, ACK, INFO)),
+    )
 
     @kernel
     def start(me: Any, now: int, out: Outbox) -> None:

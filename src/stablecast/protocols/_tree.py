@@ -1,0 +1,80 @@
+"""Members of a tree: their places in it, and the tree itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stablecast.overlays import Tree
+from stablecast.overlays.hypercube import dimensions
+from stablecast.protocols.contract import (
+    WHOLE_OR_WORD,
+    Parameter,
+    Place,
+    Placement,
+    Places,
+    Sizes,
+    Surroundings,
+    kernel,
+)
+from stablecast.protocols.weather import Weather
+
+NETWORK, LOGARITHMIC = 0, -1
+TREE_DEGREE = Parameter(
+    "tree_degree",
+    WHOLE_OR_WORD,
+    "network",
+    "Children of a member in the logical tree: a number; log for the logarithm of the number of members,"
+    " rounded up; or network for the tree of the network itself.",
+    choices={"network": NETWORK, "log": LOGARITHMIC},
+    least=1,
+)
+
+
+class TreeMember(Weather):
+    """A member's place; siblings have consecutive numbers, so a child is known by its rank among them."""
+
+    parent: Place
+    """-1 at the root."""
+    children: Place
+    """How many children it has."""
+    first_child: Place
+    inner: Places
+    """For each child, whether it has children itself."""
+
+
+def logical_tree(tree: Tree, sizes: Sizes) -> Tree:
+    """Return the tree of the network, or the one of equal degrees that the parameter asks for."""
+    degree = sizes.params[TREE_DEGREE.name]
+    if degree == NETWORK:
+        return tree
+    if degree == LOGARITHMIC:
+        degree = max(2, dimensions(sizes.group))
+    parent = (np.arange(sizes.group, dtype=np.int64) - 1) // degree
+    return Tree(np.where(np.arange(sizes.group) > 0, parent, -1))
+
+
+def tree_places(around: Surroundings) -> Placement:
+    """Place each member under its parent and above its children."""
+    return places_in(logical_tree(around.tree, around.sizes))
+
+
+def places_in(tree: Tree) -> dict[str, object]:
+    """Return the places of all members of a tree."""
+    start = np.concatenate(([0], np.cumsum(tree.child_count)))
+    child = np.arange(1, tree.size)
+    inner = np.zeros(int(start[-1]), np.int32)
+    rank = child - tree.first_child[tree.parent[child]]
+    inner[start[tree.parent[child]] + rank] = tree.child_count[child] > 0
+    return {
+        "parent": tree.parent,
+        "children": tree.child_count,
+        "first_child": tree.first_child,
+        "inner": (inner, start),
+    }
+
+
+@kernel
+def rank_of(me: TreeMember, member: int) -> int:
+    """Return a child's rank, -1 for a member that is no child."""
+    rank = member - me.first_child
+    return int(rank) if 0 <= rank < me.children else -1
