@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stablecast.cli.extras import SPARK, require
 from stablecast.cli.output import DONE, FOUND_FAILURE
 from stablecast.cli.spark_options import Conf, Master
 from stablecast.cli.steps import Steps
@@ -58,6 +59,7 @@ def analyze_command(
 
     Example: stablecast analyze traces --out analysed
     """
+    require(*SPARK)
     from stablecast.pipeline.analysis.analyze import analyze
     from stablecast.pipeline.analysis.reading.inputs import find_inputs
     from stablecast.pipeline.analysis.reading.mapping import check_columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 from typing import Any
 
@@ -13,7 +13,14 @@ from stablecast.cli.analyze import analyze_command
 from stablecast.cli.demo import demo_command
 from stablecast.cli.key import key_command
 from stablecast.cli.node import node_command
-from stablecast.cli.output import FOUND_FAILURE, INTERRUPTED, WRONG_USAGE, complain
+from stablecast.cli.output import (
+    FOUND_FAILURE,
+    INTERRUPTED,
+    WRONG_USAGE,
+    complain,
+    drop_output,
+    finish_output,
+)
 from stablecast.cli.protocols import protocols_command
 from stablecast.cli.report import report_command
 from stablecast.cli.reproduce import reproduce_command
@@ -38,7 +45,7 @@ app = typer.Typer(
     name="stablecast",
     cls=Commands,
     help="Message stability in reliable multicast groups: when does every member have a message?",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -65,13 +72,18 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version and leave."
     ),
 ) -> None:
     """Message stability in reliable multicast groups."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(WRONG_USAGE)
 
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 # typer may carry its own copy of click, whose errors are reached through typer's own names.
 _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -90,6 +102,10 @@ def run(arguments: list[str] | None = None) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    return finish_output(_exit_code(arguments))
+
+
+def _exit_code(arguments: list[str] | None) -> int:
     try:
         outcome = app(args=arguments, standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
@@ -105,9 +121,16 @@ def main(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        drop_output()
+        where = f" '{error.filename}'" if error.filename else ""
+        complain(f"cannot write{where}: {error.strerror}")
+        return FOUND_FAILURE
+    except SystemExit:
+        # In this mode typer leaves only when whoever read the output has gone before the command was done.
+        return FOUND_FAILURE
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import time
 from types import TracebackType
@@ -13,6 +15,35 @@ PLAIN_LINE_SECONDS = 5.0
 def complain(message: str) -> None:
     """Print one line to standard error."""
     print(f"stablecast: {' '.join(message.split())}", file=sys.stderr)
+
+
+def finish_output(code: int) -> int:
+    """Write out what standard output still holds, and return the exit code.
+
+    Python would do so when it ends, and fail with words of its own.  A reader that has gone, as ``head``
+    does, has read what it wanted.
+    """
+    if sys.stdout is None:  # it was closed from the start
+        return code
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        drop_output()
+        if isinstance(error, BrokenPipeError):
+            return code
+        complain(f"cannot write to standard output: {error.strerror or error}")
+        return code or FOUND_FAILURE
+    return code
+
+
+def drop_output() -> None:
+    """Let nothing more come of standard output, nor of what it still holds."""
+    if sys.stdout is None:
+        return
+    with contextlib.suppress(OSError):  # what stands for it in a test may be no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 class SimulationProgress:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stablecast.cli.extras import REPORT, require
 from stablecast.cli.output import DONE
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def report_command(
 
     Example: stablecast report analysed
     """
+    require(*REPORT)
     from stablecast.report.analysis_page import read_analysis
 
     report = read_analysis(folder)

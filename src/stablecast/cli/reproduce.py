@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stablecast.cli.extras import REPORT, SPARK, require
 from stablecast.cli.output import DONE, FOUND_FAILURE
 from stablecast.cli.progress import SweepProgress
 from stablecast.cli.spark_options import Conf, Force, KeepOld, Master, RetryFailed
@@ -41,6 +42,7 @@ def reproduce_command(
 
     Example: stablecast reproduce hierarchical --full --out results
     """
+    require(*SPARK, *REPORT)
     from stablecast.pipeline.experiments.registry import paper, paper_names
     from stablecast.pipeline.reproduce import reproduce
     from stablecast.pipeline.session import check_master, parse_conf

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stablecast.cli.extras import SPARK, require
 from stablecast.cli.output import DONE, FOUND_FAILURE, INTERRUPTED, complain
 from stablecast.cli.progress import SweepProgress
 from stablecast.cli.spark_options import Conf, Force, KeepOld, Master, RetryFailed
@@ -48,6 +49,8 @@ def sweep_command(
 
     Example: stablecast sweep gain.toml --out results/gain --master local[2]
     """
+    if not dry_run:
+        require(*SPARK)
     from stablecast.pipeline.session import check_master, parse_conf
     from stablecast.pipeline.spec import read_spec
     from stablecast.pipeline.sweep import Again, Where, sweep

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from stablecast.cli.extras import SPARK, require
 from stablecast.cli.output import DONE, FOUND_FAILURE
 from stablecast.cli.spark_options import Conf, Master
 from stablecast.cli.trace_options import FirstSeqOption, Kind, Map, OnBadRows, Set, TimeUnit, trace_options
@@ -57,6 +58,7 @@ def watch_command(
 
     Example: stablecast watch incoming --out current
     """
+    require(*SPARK)
     from stablecast.pipeline.analysis.stream.fold import Patience
     from stablecast.pipeline.analysis.stream.watch import Watch, Watching, check_folders
     from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session

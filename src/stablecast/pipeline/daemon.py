@@ -11,31 +11,40 @@ import fcntl
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 from pyspark import daemon
 
-from stablecast.pipeline.session import PROTOCOLS_VARIABLE
+from stablecast.pipeline.session import PROTOCOLS_VARIABLE, first_line
 
 Serve = Callable[[Any, bool], int]
 """How a worker serves Spark at a socket."""
 
 
 def preload(names: list[str]) -> None:
-    """Load protocols' loops and call each once; one process on a machine compiles what is missing."""
+    """Load protocols' loops and call each once; one process on a machine compiles what is missing.
+
+    A protocol that cannot be loaded is told in one line.  The others are loaded all the same, and a worker
+    that needs that one reports it with its point.
+    """
     from stablecast.compiling import CACHE_FOLDER
     from stablecast.protocols import protocol
-    from stablecast.simulate import Setup, simulate, topology
     from stablecast.simulate.compiled import is_compiled
+    from stablecast.simulate.warm import compile_loop
 
-    tiny = topology("tree", degree=2, height=1)
     with (CACHE_FOLDER / "compiling.lock").open("w") as lock:
         for name in names:
-            if not is_compiled(protocol(name)):
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            simulate(Setup(protocol=name, topology=tiny))
+            try:
+                if not is_compiled(protocol(name)):
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                compile_loop(name)
+            except Exception as error:
+                _tell(f"cannot load protocol '{name}' before Spark's workers start", error)
+
+
+def _tell(what: str, error: Exception) -> None:
+    print(f"stablecast: {what}: {type(error).__name__}: {first_line(error)}", file=sys.stderr, flush=True)
 
 
 def leaving_quietly(serve: Serve) -> Serve:
@@ -57,9 +66,8 @@ def main() -> None:
     """Load, freeze what was loaded so that workers share its memory, and serve Spark."""
     try:
         preload([name for name in os.environ.get(PROTOCOLS_VARIABLE, "").split(",") if name])
-    except Exception:
-        # A worker that needs what could not be loaded reports it with its point.
-        traceback.print_exc(file=sys.stderr)
+    except Exception as error:
+        _tell("cannot load protocols before Spark's workers start", error)
     gc.collect()
     gc.freeze()
     daemon.worker = leaving_quietly(daemon.worker)  # type: ignore[assignment]

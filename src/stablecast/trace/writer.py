@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,10 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from stablecast.errors import InvalidInput
+from stablecast.errors import InvalidInput, StablecastError
 from stablecast.trace.schema import arrow_schema
 
 Ints = NDArray[np.int64]
+
+
+class CannotWriteTrace(StablecastError):
+    """A trace could not be written to its end, as on a full disk; nothing of it is left."""
 
 
 class TraceWriter:
@@ -36,7 +42,8 @@ class TraceWriter:
             self._beside.unlink()
             raise InvalidInput(f"cannot write the trace '{file}': it is a folder")
         self._schema = arrow_schema()
-        self._parquet = pq.ParquetWriter(self._beside, self._schema, compression="zstd")
+        with self._failing_in_one_line():
+            self._parquet = pq.ParquetWriter(self._beside, self._schema, compression="zstd")
 
     def __enter__(self) -> TraceWriter:
         return self
@@ -44,12 +51,26 @@ class TraceWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self._parquet.close()
-        if kind is None:
+        if kind is not None:
+            with contextlib.suppress(OSError):
+                self._parquet.close()
+            self._beside.unlink(missing_ok=True)
+            return
+        with self._failing_in_one_line():
+            self._parquet.close()
             self._beside.chmod(0o644)
             self._beside.replace(self.file)
-        else:
-            self._beside.unlink()
+
+    @contextlib.contextmanager
+    def _failing_in_one_line(self) -> Iterator[None]:
+        """Remove what was written if no more can be."""
+        try:
+            yield
+        except OSError as error:
+            self._beside.unlink(missing_ok=True)
+            # Arrow's own text names its calls beside the reason.
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise CannotWriteTrace(f"cannot write the trace '{self.file}': {why}") from error
 
     def write(
         self,
@@ -78,7 +99,8 @@ class TraceWriter:
             ],
             schema=self._schema,
         )
-        self._parquet.write_table(table)
+        with self._failing_in_one_line():
+            self._parquet.write_table(table)
         self.events += rows
 
 

