@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 
 from stablecast._jit import kernel
 from stablecast.frontier import copy_into, exceeds, raise_to, take_minimum
-from stablecast.simulate.state import (
-    FALSE_STRIKES,
-    SETTLED,
-    VIOLATION,
-    VIOLATION_COLUMN,
-    VIOLATION_MEMBER,
-)
-from stablecast.simulate.struct import Sim
+from stablecast.simulate.state import Sim
 from stablecast.simulate.traffic import hear_of, release
 
 IntArray = NDArray[np.integer[Any]]
@@ -72,13 +65,13 @@ def is_required(sim: Sim, member: int) -> bool:
 @kernel
 def report(sim: Sim, what: int, member: int, array: IntArray, bound: IntArray) -> None:
     """Record the first violation, with the first entry above its bound; it ends the run."""
-    if sim.counts[VIOLATION] != 0:
+    if sim.counts.violation != 0:
         return
-    sim.counts[VIOLATION] = what
-    sim.counts[VIOLATION_MEMBER] = member
+    sim.counts.violation = what
+    sim.counts.violation_member = member
     for j in range(array.size):
         if array[j] > bound[j]:
-            sim.counts[VIOLATION_COLUMN] = j
+            sim.counts.violation_column = j
             return
 
 
@@ -89,7 +82,7 @@ def check_declaration(sim: Sim, member: int, now: int) -> None:
     if exceeds(declared, stable):
         report(sim, BACKWARDS, member, declared, stable)
     # Once a live member was struck off, stability is a matter of whom one counts in.
-    if sim.counts[FALSE_STRIKES] == 0 and exceeds(stable, sim.truth):
+    if sim.counts.false_strikes == 0 and exceeds(stable, sim.truth):
         bring_truth_up_to_date(sim)
         if exceeds(stable, sim.truth):
             report(sim, EARLY, member, stable, sim.truth)
@@ -129,7 +122,7 @@ def note_releases(sim: Sim, member: int, now: int) -> None:
         settled &= stable[j] == sim.columns[j].target
     if settled and not sim.members[member].settled:
         sim.members[member].settled = 1
-        sim.counts[SETTLED] += 1
+        sim.counts.settled += 1
 
 
 @kernel
