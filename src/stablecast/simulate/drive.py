@@ -1,4 +1,27 @@
-"""What surrounds a kernel call: its sends go out, its results are measured and checked, timers are set."""
+"""What surrounds a kernel call: its sends go out, its results are measured and checked, timers are set.
+
+A kernel reads and writes the state of one member and fills the outbox.  It does nothing else, so all that it
+causes elsewhere is caused here, by :func:`after_kernel`, at the time of the event and in a fixed order:
+
+1. The protocol's timer is set, if the call set it.
+2. Messages leave in the order of the sends.  Each gets its place in the queues at once, so the order of sends
+   is the order of simultaneous packets.
+3. Changes of membership are noted.  They come before the check, which asks who is required.
+4. What the call has learned is measured.
+5. If the call declared more to be stable, the declaration is checked, then the buffers are released, and then
+   it is kept in ``declared``.  A release may make room for messages that waited, which leave now, behind the
+   sends of the call.
+6. If the call finished an execution, that is measured, and the run may be over.
+
+What is true before a call: the outbox is empty (``clear``), ``declared`` equals ``stable`` at every member,
+and no slot of an earlier call is held for further sends (``last_slot`` is 0).  The same is true after
+:func:`after_kernel`, whatever the kernel did; the traces of both drivers are equal because the plain driver
+keeps the same order.
+
+What can go wrong: a kernel that changes ``stable`` without setting ``ROSE`` is not checked here.  The check
+at the end of the run finds the difference from ``declared``.  A kernel that sends more than its protocol said
+writes beyond the outbox; nothing checks that in compiled code.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +56,7 @@ from stablecast.simulate.checks import (
 )
 from stablecast.simulate.queues import ROW_ITSELF, new_message, release_slot, take_slot
 from stablecast.simulate.state import RIDERS_MAX, Sim
-from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, hold, note
+from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, hold, note, release_declared
 from stablecast.simulate.wires import post
 
 IntArray = NDArray[np.integer[Any]]
@@ -101,7 +124,10 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     if marks[LEARNED] > 0 and not sim.roundless:
         note_learned(sim, member, marks[LEARNED], now)
     if marks[ROSE]:
-        check_declaration(sim, member, now)
+        check_declaration(sim, member)
+        if sim.messages_each > 0:
+            release_declared(sim, member, now)
+        copy_into(sim.declared[member], sim.stable[member])
         if sim.roundless:
             note_end_so_far(sim, now)
             see_whether_over(sim)

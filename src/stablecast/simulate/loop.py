@@ -1,9 +1,36 @@
 """The event loop.  It is compiled once for each protocol, with the protocol's kernels in it.
 
-The imports marked ``# the protocol`` and so on are the only lines that differ:
-:mod:`stablecast.simulate.compiled` writes a copy of this file for each protocol, because numba keeps compiled
-code only for functions that import what they call.  The loop returns whenever Python has something to do
-(more room, a full trace, a violation) and is called again with the same arrays.
+The loop takes the first entry of the heap, moves the packet or rings the timer that it stands for, and goes
+on until the heap is empty.  Time does not go back: an event puts entries into the heap for its own time or
+later ones only, because every cost and delay is at least 0.  Entries of equal time come out in the order of
+the servers' numbers.  A server has at most one entry for packets, and of equal entries for a timer only the
+first counts, so the order of events is total and does not depend on the machine.
+
+What is true before each event:
+
+- Every busy server (link, router, host, detour) has exactly one entry in the heap, with the time of its first
+  packet; an idle one has none.  Packets in a server are in the order in which they come out.
+- A member's timer has an entry with the time ``timer_at``, unless that is -1 or ``NEVER``.  Older entries may
+  still be there; :func:`ring` ignores an entry whose time is not ``timer_at``.
+- The queues and the trace have room for the most that one event can take.  The loop looks once, before the
+  event, and functions below it take room without looking.
+- The invariants of the state hold (see :mod:`stablecast.simulate.state`).
+
+The same is true after the event, except for the room.  The loop therefore can return between any two events
+and be called again with the same structure.  It returns when Python has something to do: give more room, take
+the trace, report progress or a round, or stop because of a violation.  The returns do not change the order of
+events, so a run is the same however often it is interrupted.
+
+What can go wrong:
+
+- Queues may only grow.  The loop then asks for room again and again, until Python refuses.
+- A protocol that sets its timer to a time that has passed makes time go back for one event.
+- A run whose timers never end, for instance with members that wait for a crashed one, is bounded by
+  ``until_ps`` alone.
+
+The imports marked ``# the protocol`` and so on are the only lines that differ between protocols:
+:mod:`stablecast.simulate.compiled` writes a copy of this file for each of them, because numba keeps compiled
+code only for functions that import what they call.
 """
 
 from __future__ import annotations

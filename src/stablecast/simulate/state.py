@@ -303,7 +303,7 @@ class Group:
     arrays: Annotated[Seqs, "slots", "width"]
     """What messages under way carry, one row a slot."""
     declared: Annotated[Seqs, "members", "tracked"]
-    """The checkers' copy of ``stable``: what each member has declared so far."""
+    """What each member has declared so far, as of its last declaration that was checked and acted on."""
     truth: Annotated[Seqs, "tracked"]
     """A lower bound of what every member has received, brought up to date when a check needs it."""
     own: Annotated[Seqs, "members", "kept"]

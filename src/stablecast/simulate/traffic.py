@@ -278,6 +278,25 @@ def beat(sim: Sim, column_number: int, now: int) -> None:
 
 
 @kernel
+def release_declared(sim: Sim, member: int, now: int) -> None:
+    """Let go of what a member has newly declared, and see whether everything is stable there by now.
+
+    ``declared`` is what the member had declared before.
+    """
+    stable, declared = sim.stable[member], sim.declared[member]
+    settled = True
+    for j in range(stable.size):
+        if stable[j] > declared[j]:
+            release(sim, member, j, declared[j], stable[j], now)
+            if stable[j] > sim.received[member, j]:
+                hear_of(sim, member, j, stable[j], now)
+        settled &= stable[j] == sim.columns[j].target
+    if settled and not sim.members[member].settled:
+        sim.members[member].settled = 1
+        sim.counts.settled += 1
+
+
+@kernel
 def release(sim: Sim, member: int, column: int, old: int, new: int, now: int) -> None:
     """Let go of the messages of a column that a member has just learned to be stable."""
     hold(sim, member, old - new, now)
