@@ -14,7 +14,7 @@ from stablecast.simulate.checks import VIOLATIONS, check_end
 from stablecast.simulate.compiled import loop_for
 from stablecast.simulate.prepare import place_members, prepare, trace_burst
 from stablecast.simulate.result import Result, collect
-from stablecast.simulate.room import burst_of, give_room
+from stablecast.simulate.room import allowed_bytes, burst_of, give_room
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import Sim
 
@@ -46,6 +46,7 @@ def simulate(
     setup = place_members(setup)
     protocol = setup.found_protocol
     loop = loop_for(protocol)
+    bytes_max = allowed_bytes()
     try:
         sim = prepare(setup, protocol, trace=trace is not None, wire_log=wire_log and trace is not None)
     except MemoryError:
@@ -55,7 +56,7 @@ def simulate(
     if steer is not None and not protocol.autonomous:
         raise InvalidInput(f"{protocol.name} has no steps to steer (accepted: gsgc)")
     sim.counts.watched = steer is not None
-    wall_s = _run(setup, sim, loop, progress, trace, steer)
+    wall_s = _run(setup, sim, loop, bytes_max, progress, trace, steer)
     _raise_violation(setup, sim)
     return collect(setup, protocol, sim, wall_s)
 
@@ -64,6 +65,7 @@ def _run(
     setup: Setup,
     sim: Sim,
     loop: ModuleType,
+    bytes_max: int,
     progress: Progress | None,
     trace: TraceSink | None,
     steer: Steer | None,
@@ -71,13 +73,13 @@ def _run(
     """Call the loop until it is done, and do what it returns for; return the time that this took."""
     burst = burst_of(setup, setup.found_protocol, sim)
     rows = trace_burst(sim, int(sim.columns.target.sum()))
-    give_room(sim, burst)
+    give_room(sim, burst, bytes_max)
     loop.run(sim, *burst, rows, 0)  # compiles it, if need be
     began = time.perf_counter()
     while True:
         status = loop.run(sim, *burst, rows, EVENTS_A_CALL)
         if status == loop.MORE_ROOM:
-            give_room(sim, burst)
+            give_room(sim, burst, bytes_max)
         elif status == loop.TRACE_FULL:
             _flush(sim, trace)
         elif status == loop.ROUND_OVER:
