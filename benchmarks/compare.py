@@ -18,7 +18,6 @@ from stablecast.simulate import Result, Setup, Trigger, simulate, topology
 from stablecast.simulate.compiled import loop_for
 from stablecast.simulate.prepare import initial_received, prepare
 from stablecast.simulate.queues import grow
-from stablecast.simulate.struct import Sim
 
 OWN_RUNS = 5
 PS_PER_US = 10**6
@@ -138,10 +137,10 @@ def stable_arrays(setup: Setup) -> NDArray[np.int32]:
     """Run once more, one layer below `simulate`, which does not hand out the members' arrays."""
     protocol = find_protocol(setup.protocol)
     loop = loop_for(protocol)
-    arrays = prepare(setup, protocol)
+    sim = prepare(setup, protocol)
     members = setup.topology.member_count
     # Room for a packet from every member to every other, so that the loop need not come back for more.
-    sim = Sim(arrays._replace(q=grow(arrays.q, packets=members**2, messages=members, heap=128)))
+    grow(sim, packets=members**2, messages=members, heap=128)
     if loop.run(sim, 64, 8, 2, 0, 1 << 60) != loop.DONE:
         raise RuntimeError(f"{setup.protocol} did not come to an end")
-    return arrays.group.stable
+    return sim.stable

@@ -22,8 +22,7 @@ from stablecast.simulate import Setup, costs, topology
 from stablecast.simulate.compiled import loop_for
 from stablecast.simulate.prepare import prepare
 from stablecast.simulate.queues import grow
-from stablecast.simulate.state import EVENTS
-from stablecast.simulate.struct import Sim
+from stablecast.simulate.state import Sim
 
 UNICAST = 0
 FANOUT = 3
@@ -96,16 +95,16 @@ def run_unicast(dest: NDArray[np.int64], *, stagger_ps: int) -> UnicastRun:
         costs=costs("wan1997", header_bytes=size_bytes),
         tracked=1,
     )
-    arrays = prepare(setup, protocol)
-    arrays.meters.members.protocol_at = np.arange(members) * stagger_ps
+    sim = prepare(setup, protocol)
+    sim.members.protocol_at = np.arange(members) * stagger_ps
     # Room for all messages at once, so that the loop need not come back for more.
-    sim = Sim(arrays._replace(q=grow(arrays.q, packets=dest.size, messages=dest.size)))
+    grow(sim, packets=dest.size, messages=dest.size)
     wall_s = _run_to_end(sim)
-    reg = arrays.group.reg
+    reg = sim.reg
     return UnicastRun(
         completion_ps=int(reg[:, LAST_PS].max()),
-        hops={kind: int(arrays.meters.hops[k]) for k, kind in enumerate(PROTOCOL.kinds)},
-        events=int(arrays.meters.counts[EVENTS]),
+        hops={kind: int(sim.hops[k]) for k, kind in enumerate(PROTOCOL.kinds)},
+        events=int(sim.counts.events),
         wall_s=wall_s,
         latency_sum_ps=int(reg[:, LATENCY_SUM_PS].sum()),
         received=int(reg[:, RECEIVED].sum()),

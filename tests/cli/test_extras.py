@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stablecast._jit import CACHE_FOLDER
+from stablecast.compiling import CACHE_FOLDER
 from stablecast.cli import extras
 from stablecast.cli.main import app, main
 from stablecast.errors import InvalidInput

@@ -7,7 +7,6 @@ from stablecast.simulate import PRESETS, Costs, costs
 from stablecast.simulate.network import build_network, receive_cost_ps, send_cost_ps
 from stablecast.simulate.prepare import prepare
 from stablecast.simulate.setup import Setup
-from stablecast.simulate.struct import Sim
 from stablecast.simulate.topologies.registry import topology
 
 
@@ -23,7 +22,7 @@ def test_lan1997_is_the_papers_environment():
 )
 def test_host_costs_follow_the_formula_to_the_picosecond(size, send, receive):
     setup = Setup(protocol="coordp", topology=topology("tree", degree=2, height=1))
-    sim = Sim(prepare(setup, setup.found_protocol))
+    sim = prepare(setup, setup.found_protocol)
     assert send_cost_ps(sim, size) == send
     assert receive_cost_ps(sim, size) == receive
 

@@ -8,13 +8,12 @@ from stablecast.protocols import protocol
 from stablecast.simulate.network import next_link
 from stablecast.simulate.prepare import prepare
 from stablecast.simulate.setup import Setup
-from stablecast.simulate.struct import Sim
 from stablecast.simulate.topologies.registry import topology
 
 
 def build(nodes, degree, members, seed):
     shape = topology("balanced", nodes=nodes, degree=degree, members=members, seed=seed)
-    return shape, Sim(prepare(Setup(protocol="coordp", topology=shape), protocol("coordp")))
+    return shape, prepare(Setup(protocol="coordp", topology=shape), protocol("coordp"))
 
 
 @given(st.integers(2, 60), st.integers(2, 5), st.data())

@@ -1,6 +1,12 @@
 """Safety, checked outside the protocols after every declaration of every run.
 
 Nothing may be called stable, and so nothing released, while a member lacks it; and no frontier goes back.
+
+The checkers only look.  They read what members have received and declared, and write nothing but their own
+notes (``truth``, ``constructed``) and the first violation, which ends the run.  They send nothing and let go
+of nothing: a run in which they find nothing has the same events with them and without them.  What follows
+from a declaration, such as the release of buffers, is the driver's work, and comes after the check (see
+:mod:`stablecast.simulate.drive`).
 """
 
 from __future__ import annotations
@@ -12,15 +18,7 @@ from numpy.typing import NDArray
 
 from stablecast.compiling import kernel
 from stablecast.frontier import copy_into, exceeds, raise_to, take_minimum
-from stablecast.simulate.state import (
-    FALSE_STRIKES,
-    SETTLED,
-    VIOLATION,
-    VIOLATION_COLUMN,
-    VIOLATION_MEMBER,
-)
-from stablecast.simulate.struct import Sim
-from stablecast.simulate.traffic import hear_of, release
+from stablecast.simulate.state import Sim
 
 IntArray = NDArray[np.integer[Any]]
 
@@ -72,32 +70,29 @@ def is_required(sim: Sim, member: int) -> bool:
 @kernel
 def report(sim: Sim, what: int, member: int, array: IntArray, bound: IntArray) -> None:
     """Record the first violation, with the first entry above its bound; it ends the run."""
-    if sim.counts[VIOLATION] != 0:
+    if sim.counts.violation != 0:
         return
-    sim.counts[VIOLATION] = what
-    sim.counts[VIOLATION_MEMBER] = member
+    sim.counts.violation = what
+    sim.counts.violation_member = member
     for j in range(array.size):
         if array[j] > bound[j]:
-            sim.counts[VIOLATION_COLUMN] = j
+            sim.counts.violation_column = j
             return
 
 
 @kernel
-def check_declaration(sim: Sim, member: int, now: int) -> None:
+def check_declaration(sim: Sim, member: int) -> None:
     """Compare what a member now calls stable with what it did before and with what everyone has."""
     stable, declared = sim.stable[member], sim.declared[member]
     if exceeds(declared, stable):
         report(sim, BACKWARDS, member, declared, stable)
     # Once a live member was struck off, stability is a matter of whom one counts in.
-    if sim.counts[FALSE_STRIKES] == 0 and exceeds(stable, sim.truth):
+    if sim.counts.false_strikes == 0 and exceeds(stable, sim.truth):
         bring_truth_up_to_date(sim)
         if exceeds(stable, sim.truth):
             report(sim, EARLY, member, stable, sim.truth)
     if sim.book >= 0:
         check_by_book(sim, member)
-    if sim.messages_each > 0:
-        note_releases(sim, member, now)
-    copy_into(declared, stable)
 
 
 @kernel
@@ -117,24 +112,8 @@ def check_by_book(sim: Sim, member: int) -> None:
 
 
 @kernel
-def note_releases(sim: Sim, member: int, now: int) -> None:
-    """Let go of what a member has newly declared, and see whether it has everything by now."""
-    stable, declared = sim.stable[member], sim.declared[member]
-    settled = True
-    for j in range(stable.size):
-        if stable[j] > declared[j]:
-            release(sim, member, j, declared[j], stable[j], now)
-            if stable[j] > sim.received[member, j]:
-                hear_of(sim, member, j, stable[j], now)
-        settled &= stable[j] == sim.columns[j].target
-    if settled and not sim.members[member].settled:
-        sim.members[member].settled = 1
-        sim.counts[SETTLED] += 1
-
-
-@kernel
 def check_end(sim: Sim) -> None:
-    """At the end, look for a frontier that moved behind the checkers' back."""
+    """At the end, look for a frontier that changed without being declared."""
     for i in range(sim.stable.shape[0]):
         if exceeds(sim.stable[i], sim.declared[i]):
             report(sim, UNDECLARED, i, sim.stable[i], sim.declared[i])

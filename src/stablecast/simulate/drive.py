@@ -1,4 +1,27 @@
-"""What surrounds a kernel call: its sends go out, its results are measured and checked, timers are set."""
+"""What surrounds a kernel call: its sends go out, its results are measured and checked, timers are set.
+
+A kernel reads and writes the state of one member and fills the outbox.  It does nothing else, so all that it
+causes elsewhere is caused here, by :func:`after_kernel`, at the time of the event and in a fixed order:
+
+1. The protocol's timer is set, if the call set it.
+2. Messages leave in the order of the sends.  Each gets its place in the queues at once, so the order of sends
+   is the order of simultaneous packets.
+3. Changes of membership are noted.  They come before the check, which asks who is required.
+4. What the call has learned is measured.
+5. If the call declared more to be stable, the declaration is checked, then the buffers are released, and then
+   it is kept in ``declared``.  A release may make room for messages that waited, which leave now, behind the
+   sends of the call.
+6. If the call finished an execution, that is measured, and the run may be over.
+
+What is true before a call: the outbox is empty (``clear``), ``declared`` equals ``stable`` at every member,
+and no slot of an earlier call is held for further sends (``last_slot`` is 0).  The same is true after
+:func:`after_kernel`, whatever the kernel did; the traces of both drivers are equal because the plain driver
+keeps the same order.
+
+What can go wrong: a kernel that changes ``stable`` without setting ``ROSE`` is not checked here.  The check
+at the end of the run finds the difference from ``declared``.  A kernel that sends more than its protocol said
+writes beyond the outbox; nothing checks that in compiled code.
+"""
 
 from __future__ import annotations
 
@@ -26,42 +49,14 @@ from stablecast.protocols.contract.kernels import (
     Message,
 )
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
-from stablecast.simulate.checks import bring_truth_up_to_date, check_declaration, is_required
-from stablecast.simulate.queues import (
-    ROW_ITSELF,
-    new_message,
-    release_slot,
-    take_slot,
+from stablecast.simulate.checks import (
+    bring_truth_up_to_date,
+    check_declaration,
+    is_required,
 )
-from stablecast.simulate.state import (
-    FALSE_STRIKES,
-    FINISHED_AT,
-    GAP_MAX,
-    LAST_SLOT,
-    LOAD_MAX,
-    LOAD_MAX_BY_END,
-    LOAD_SAMPLES,
-    LOAD_SAMPLES_BY_END,
-    LOAD_SUM,
-    LOAD_SUM_BY_END,
-    LOST_COUNT,
-    NEXT_START,
-    ON_LINKS,
-    PLANNED,
-    RETURNING,
-    RIDERS_MAX,
-    ROUND_ENDED,
-    ROUNDS,
-    RUNNING,
-    SAMPLE_AT,
-    STARTED,
-    STARTED_AT,
-    STOP,
-    STRUCK_FAULTS,
-    TRIP_MAX,
-)
-from stablecast.simulate.struct import Sim
-from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, hold, note
+from stablecast.simulate.queues import ROW_ITSELF, new_message, release_slot, take_slot
+from stablecast.simulate.state import RIDERS_MAX, Sim
+from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, hold, note, release_declared
 from stablecast.simulate.wires import post
 
 IntArray = NDArray[np.integer[Any]]
@@ -88,15 +83,15 @@ def note_handling(sim: Sim, member: int, message: int, now: int) -> None:
 def note_start(sim: Sim, now: int) -> None:
     """Measure the start of an execution by member 0."""
     counts = sim.counts
-    if counts[STARTED] > 0:
-        counts[GAP_MAX] = max(counts[GAP_MAX], now - counts[STARTED_AT])
+    if counts.started > 0:
+        counts.gap_max = max(counts.gap_max, now - counts.started_at)
     else:
-        counts[GAP_MAX] = max(counts[GAP_MAX], now)
-    counts[STARTED] += 1
-    counts[STARTED_AT] = now
-    counts[RUNNING] = 1
-    counts[NEXT_START] = max(counts[NEXT_START] + sim.period_ps, now)
-    place = counts[STARTED] % sim.started_at.size
+        counts.gap_max = max(counts.gap_max, now)
+    counts.started += 1
+    counts.started_at = now
+    counts.running = 1
+    counts.next_start = max(counts.next_start + sim.period_ps, now)
+    place = counts.started % sim.started_at.size
     sim.started_at[place] = now
     sim.first_learned[place] = -1
     sim.last_learned[place] = -1
@@ -107,11 +102,11 @@ def note_start(sim: Sim, now: int) -> None:
 def look_at_load(sim: Sim, now: int) -> None:
     """Count the messages on links at every sampling time up to now."""
     counts = sim.counts
-    looks = (now - counts[SAMPLE_AT]) // sim.sample_ps + 1
-    counts[SAMPLE_AT] += looks * sim.sample_ps
-    counts[LOAD_SAMPLES] += looks
-    counts[LOAD_SUM] += looks * counts[ON_LINKS]
-    counts[LOAD_MAX] = max(counts[LOAD_MAX], counts[ON_LINKS])
+    looks = (now - counts.sample_at) // sim.sample_ps + 1
+    counts.sample_at += looks * sim.sample_ps
+    counts.load_samples += looks
+    counts.load_sum += looks * counts.on_links
+    counts.load_max = max(counts.load_max, counts.on_links)
 
 
 @kernel
@@ -129,7 +124,10 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     if marks[LEARNED] > 0 and not sim.roundless:
         note_learned(sim, member, marks[LEARNED], now)
     if marks[ROSE]:
-        check_declaration(sim, member, now)
+        check_declaration(sim, member)
+        if sim.messages_each > 0:
+            release_declared(sim, member, now)
+        copy_into(sim.declared[member], sim.stable[member])
         if sim.roundless:
             note_end_so_far(sim, now)
             see_whether_over(sim)
@@ -139,18 +137,18 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
         if sim.autonomous:
             see_whether_over(sim)
         elif member == 0:
-            sim.counts[PLANNED] += 1
-            if marks[FINISHED] == sim.counts[STARTED]:
-                sim.counts[RUNNING] = 0
+            sim.counts.planned += 1
+            if marks[FINISHED] == sim.counts.started:
+                sim.counts.running = 0
 
 
 @kernel
 def note_end_so_far(sim: Sim, now: int) -> None:
     """Measure up to now; the last call counts."""
-    sim.counts[FINISHED_AT] = now
-    sim.counts[LOAD_SUM_BY_END] = sim.counts[LOAD_SUM]
-    sim.counts[LOAD_SAMPLES_BY_END] = sim.counts[LOAD_SAMPLES]
-    sim.counts[LOAD_MAX_BY_END] = sim.counts[LOAD_MAX]
+    sim.counts.finished_at = now
+    sim.counts.load_sum_by_end = sim.counts.load_sum
+    sim.counts.load_samples_by_end = sim.counts.load_samples
+    sim.counts.load_max_by_end = sim.counts.load_max
 
 
 @kernel
@@ -173,23 +171,23 @@ def note_learned(sim: Sim, member: int, execution: int, now: int) -> None:
     sim.last_learned[place] = since_start
     if member == 0:
         sim.root_rtt[place] = record.rtt
-        sim.counts[TRIP_MAX] = max(sim.counts[TRIP_MAX], since_start)
+        sim.counts.trip_max = max(sim.counts.trip_max, since_start)
 
 
 @kernel
 def note_learned_by_timers(sim: Sim, execution: int, now: int) -> None:
     """The first member that knows a round's result begins the next round, and may end the run."""
-    if execution <= sim.counts[PLANNED]:
+    if execution <= sim.counts.planned:
         return
     place = execution % sim.started_at.size
     sim.first_learned[place] = now - sim.started_at[place]
-    sim.counts[TRIP_MAX] = max(sim.counts[TRIP_MAX], sim.first_learned[place])
-    sim.counts[PLANNED] = execution
-    sim.counts[ROUND_ENDED] = 1
-    while sim.counts[STARTED] <= execution:
+    sim.counts.trip_max = max(sim.counts.trip_max, sim.first_learned[place])
+    sim.counts.planned = execution
+    sim.counts.round_ended = 1
+    while sim.counts.started <= execution:
         note_start(sim, now + sim.pause_ps)
     if sim.stop_at_first and execution == sim.executions:
-        sim.counts[STOP] = 1
+        sim.counts.stop = 1
 
 
 @kernel
@@ -207,11 +205,11 @@ def note_changes(sim: Sim, member: int, now: int) -> None:
                     record.struck_first = now
                 record.struck_last = now
             elif j != member:
-                sim.counts[FALSE_STRIKES] += 1
+                sim.counts.false_strikes += 1
             if j == member and record.left:
                 record.alive = 0
             elif j == member:
-                sim.counts[RETURNING] = j + 1
+                sim.counts.returning = j + 1
         elif status > record.admitted:
             if not is_required(sim, j):
                 set_base(sim, j)
@@ -282,12 +280,12 @@ def omit(sim: Sim, member: int, now: int) -> None:
 @kernel
 def see_whether_over(sim: Sim) -> None:
     """End a run of a protocol without a starter when every member is through and no fault is to come."""
-    if not sim.autonomous or sim.drains or sim.counts[STRUCK_FAULTS] < sim.fault_count:
+    if not sim.autonomous or sim.drains or sim.counts.struck_faults < sim.fault_count:
         return
     for i in range(sim.member_count):
         if sim.members[i].alive and not is_through(sim, i):
             return
-    sim.counts[STOP] = 1
+    sim.counts.stop = 1
 
 
 @kernel
@@ -342,16 +340,16 @@ def array_bytes(sim: Sim, member: int, message: int) -> int:
 @kernel
 def let_go_of_array(sim: Sim) -> None:
     """No further message of this call carries the array that was sent last; all that did may be gone."""
-    if sim.counts[LAST_SLOT] > 0:
-        release_slot(sim, sim.counts[LAST_SLOT] - 1)
-        sim.counts[LAST_SLOT] = 0
+    if sim.counts.last_slot > 0:
+        release_slot(sim, sim.counts.last_slot - 1)
+        sim.counts.last_slot = 0
 
 
 @kernel
 def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -> int:
     """Turn one send of the outbox into a message on its way; return how many arrays were taken so far."""
     if sim.out_dest[k] == NOWHERE:
-        sim.counts[LOST_COUNT] += 1
+        sim.counts.lost += 1
         return int(arrays + (sim.out_carries[k] == ARRAY))
     weighed = sim.out_payload[k] >= 0
     payload = sim.out_payload[k] if weighed else sim.kind_bytes[sim.out_kind[k]]
@@ -366,17 +364,17 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
         let_go_of_array(sim)
         record.slot = sim.out_slot[arrays]
         sim.slot_uses[record.slot] = 2  # one use by this message, one for others that carry the same
-        sim.counts[LAST_SLOT] = record.slot + 1
+        sim.counts.last_slot = record.slot + 1
         sim.out_slot[arrays] = take_slot(sim)
         arrays += 1
     elif sim.out_carries[k] == SAME:
-        record.slot = sim.counts[LAST_SLOT] - 1
+        record.slot = sim.counts.last_slot - 1
         sim.slot_uses[record.slot] += 1
     elif sim.out_carries[k] == RECEIVED:
         record.slot = snapshot(sim, member)
     if sim.out_carries[k] != NOTHING and not weighed:
         record.wire_bytes += array_bytes(sim, member, message)
-    sim.counts[ROUNDS] = max(sim.counts[ROUNDS], depth + 1)
+    sim.counts.rounds = max(sim.counts.rounds, depth + 1)
     if sim.one_by_one and record.dest == GROUP:
         sim.members[member].sent += sim.member_count - 1
     else:

@@ -1,9 +1,36 @@
 """The event loop.  It is compiled once for each protocol, with the protocol's kernels in it.
 
-The imports marked ``# the protocol`` and so on are the only lines that differ:
-:mod:`stablecast.simulate.compiled` writes a copy of this file for each protocol, because numba keeps compiled
-code only for functions that import what they call.  The loop returns whenever Python has something to do
-(more room, a full trace, a violation) and is called again with the same arrays.
+The loop takes the first entry of the heap, moves the packet or rings the timer that it stands for, and goes
+on until the heap is empty.  Time does not go back: an event puts entries into the heap for its own time or
+later ones only, because every cost and delay is at least 0.  Entries of equal time come out in the order of
+the servers' numbers.  A server has at most one entry for packets, and of equal entries for a timer only the
+first counts, so the order of events is total and does not depend on the machine.
+
+What is true before each event:
+
+- Every busy server (link, router, host, detour) has exactly one entry in the heap, with the time of its first
+  packet; an idle one has none.  Packets in a server are in the order in which they come out.
+- A member's timer has an entry with the time ``timer_at``, unless that is -1 or ``NEVER``.  Older entries may
+  still be there; :func:`ring` ignores an entry whose time is not ``timer_at``.
+- The queues and the trace have room for the most that one event can take.  The loop looks once, before the
+  event, and functions below it take room without looking.
+- The invariants of the state hold (see :mod:`stablecast.simulate.state`).
+
+The same is true after the event, except for the room.  The loop therefore can return between any two events
+and be called again with the same structure.  It returns when Python has something to do: give more room, take
+the trace, report progress or a round, or stop because of a violation.  The returns do not change the order of
+events, so a run is the same however often it is interrupted.
+
+What can go wrong:
+
+- Queues may only grow.  The loop then asks for room again and again, until Python refuses.
+- A protocol that sets its timer to a time that has passed makes time go back for one event.
+- A run whose timers never end, for instance with members that wait for a crashed one, is bounded by
+  ``until_ps`` alone.
+
+The imports marked ``# the protocol`` and so on are the only lines that differ between protocols:
+:mod:`stablecast.simulate.compiled` writes a copy of this file for each of them, because numba keeps compiled
+code only for functions that import what they call.
 """
 
 from __future__ import annotations
@@ -26,14 +53,9 @@ from stablecast.simulate.drive import (
 )
 from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, WAITING
 from stablecast.simulate.queues import (
-    FREE_MESSAGES,
-    FREE_PACKETS,
-    FREE_SLOTS,
     GROUP,
-    HEAP,
     LOST,
     NEVER,
-    NOW,
     RECEIVE,
     SEND,
     TOP,
@@ -44,23 +66,7 @@ from stablecast.simulate.queues import (
     take_first,
 )
 from stablecast.simulate.starts import joins_at_start, set_timer, start_is_due
-from stablecast.simulate.state import (
-    DATA,
-    ENTERED,
-    EVENTS,
-    LET_IN,
-    PRESSURE,
-    RETURNING,
-    ROUND_ENDED,
-    SAMPLE_AT,
-    STARTED,
-    STOP,
-    STRUCK_FAULTS,
-    TRACED,
-    VIOLATION,
-    WATCHED,
-)
-from stablecast.simulate.struct import Sim
+from stablecast.simulate.state import DATA, PRESSURE, Sim
 from stablecast.simulate.traffic import hand_over, handle_data, handle_deadlines, post_data
 from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route, take_detour
 
@@ -146,7 +152,7 @@ def tell(sim: Sim, i: int, gone: int, now: int) -> None:
         clear(sim.out_marks)
         receive(member_view(sim, i), told_gone(sim, gone), now, outbox(sim))
         after_kernel(sim, i, 0, now)
-        if sim.counts[STARTED] > 0:
+        if sim.counts.started > 0:
             if i == 0:
                 begin(sim, now)
             if uses_timers(sim):
@@ -164,9 +170,9 @@ def come_in(sim: Sim, i: int, now: int) -> None:
 @kernel
 def come_back(sim: Sim, now: int) -> None:
     """A member that has just found itself struck off catches up and comes in anew."""
-    i = sim.counts[RETURNING] - 1
+    i = sim.counts.returning - 1
     if i >= 0:
-        sim.counts[RETURNING] = 0
+        sim.counts.returning = 0
         catch_up(sim, i, now)
         come_in(sim, i, now)
 
@@ -176,11 +182,11 @@ def let_in(sim: Sim, number: int, now: int) -> None:
     """Let a member join, or wait for the next round where admission is limited."""
     i = sim.faults[number].member
     sim.faults[number].side = 0
-    if 0 < sim.admit_per_round <= sim.counts[LET_IN]:
+    if 0 < sim.admit_per_round <= sim.counts.let_in:
         sim.faults[number].side = WAITING
-        sim.counts[STRUCK_FAULTS] -= 1
+        sim.counts.struck_faults -= 1
         return
-    sim.counts[LET_IN] += 1
+    sim.counts.let_in += 1
     sim.members[i].alive = 1
     catch_up(sim, i, now)
     come_in(sim, i, now)
@@ -190,18 +196,18 @@ def let_in(sim: Sim, number: int, now: int) -> None:
 @kernel
 def open_gate(sim: Sim, now: int) -> None:
     """A round is over: those who wait to join may, as many as in any round."""
-    sim.counts[LET_IN] = 0
+    sim.counts.let_in = 0
     for number in range(sim.fault_count):
         if sim.faults[number].what == JOIN and sim.faults[number].side == WAITING:
-            sim.counts[STRUCK_FAULTS] += 1
+            sim.counts.struck_faults += 1
             let_in(sim, number, now)
 
 
 @kernel
 def strike(sim: Sim, number: int, now: int) -> None:
     """A fault happens."""
-    sim.ctl[NOW] = now
-    sim.counts[STRUCK_FAULTS] += 1
+    sim.ctl.now = now
+    sim.counts.struck_faults += 1
     i = sim.faults[number].member
     if sim.faults[number].what == JOIN:
         let_in(sim, number, now)
@@ -328,7 +334,7 @@ def ring(sim: Sim, i: int, now: int) -> None:
     """A member's timer goes off; an entry that it has outgrown is ignored."""
     if sim.members[i].timer_at != now:
         return
-    sim.ctl[NOW] = now
+    sim.ctl.now = now
     if not sim.members[i].alive:
         return
     sim.members[i].timer_at = -1
@@ -353,7 +359,7 @@ def ring(sim: Sim, i: int, now: int) -> None:
 def open_run(sim: Sim) -> None:
     """Set faults to come, and let those happen that are there from the start."""
     counts = sim.counts
-    counts[SAMPLE_AT] = sim.sample_ps
+    counts.sample_at = sim.sample_ps
     for number in range(sim.fault_count):
         what = sim.faults[number].what
         if sim.faults[number].at == 0 and what in (CRASH, MOVE, TELL):
@@ -372,21 +378,21 @@ def enter(sim: Sim, packets_min: int, messages_min: int, slots_min: int) -> bool
     When all are in, set every timer and start the first execution if it is due at once.
     """
     counts = sim.counts
-    if counts[ENTERED] > sim.member_count:
+    if counts.entered > sim.member_count:
         return True
-    if counts[ENTERED] == 0:
+    if counts.entered == 0:
         open_run(sim)
-        counts[ENTERED] = 1
-    while sim.autonomous and counts[ENTERED] <= sim.member_count:
-        if sim.ctl[FREE_PACKETS] < packets_min or sim.ctl[FREE_MESSAGES] < messages_min:
+        counts.entered = 1
+    while sim.autonomous and counts.entered <= sim.member_count:
+        if sim.ctl.free_packets < packets_min or sim.ctl.free_messages < messages_min:
             return False
-        if sim.ctl[FREE_SLOTS] < slots_min or sim.heap.size - sim.ctl[HEAP] < packets_min + TOP + 8:
+        if sim.ctl.free_slots < slots_min or sim.heap.size - sim.ctl.heap < packets_min + TOP + 8:
             return False
-        i = counts[ENTERED] - 1
+        i = counts.entered - 1
         if sim.members[i].alive:
             come_in(sim, i, 0)
-        counts[ENTERED] += 1
-    counts[ENTERED] = sim.member_count + 1
+        counts.entered += 1
+    counts.entered = sim.member_count + 1
     if uses_timers(sim):
         for i in range(sim.member_count):
             set_timer(sim, i)
@@ -416,21 +422,21 @@ def run(
     timers = detours + sim.detours
     strikes = timers + sim.member_count
     timed = uses_timers(sim)
-    stop_at = counts[EVENTS] + events_max
-    while sim.ctl[HEAP] > 0:
-        if counts[EVENTS] >= stop_at:
+    stop_at = counts.events + events_max
+    while sim.ctl.heap > 0:
+        if counts.events >= stop_at:
             return PAUSED
-        if sim.ctl[FREE_PACKETS] < packets_min or sim.ctl[FREE_MESSAGES] < messages_min:
+        if sim.ctl.free_packets < packets_min or sim.ctl.free_messages < messages_min:
             return MORE_ROOM
-        if sim.ctl[FREE_SLOTS] < slots_min or sim.heap.size - sim.ctl[HEAP] < packets_min + TOP + 8:
+        if sim.ctl.free_slots < slots_min or sim.heap.size - sim.ctl.heap < packets_min + TOP + 8:
             return MORE_ROOM
-        if trace_min > 0 and sim.trace.shape[0] - counts[TRACED] < trace_min:
+        if trace_min > 0 and sim.trace.shape[0] - counts.traced < trace_min:
             return TRACE_FULL
-        counts[EVENTS] += 1
+        counts.events += 1
         now = sim.heap[TOP].at
         if now > sim.until_ps:
             return GIVEN_UP
-        if now >= counts[SAMPLE_AT]:
+        if now >= counts.sample_at:
             look_at_load(sim, now)
         server = sim.heap[TOP].server
         if server >= timers:
@@ -440,7 +446,7 @@ def run(
             else:
                 ring(sim, server - timers, now)
         else:
-            sim.ctl[NOW] = now
+            sim.ctl.now = now
             packet = take_first(sim, server)
             if server < routers:
                 arrive(sim, server, packet, now, timed)
@@ -452,14 +458,14 @@ def run(
                     deliver(sim, server - detours, packet, now, timed)
                 else:
                     finish_job(sim, server - hosts, packet, now, timed)
-        if counts[VIOLATION] != 0:
+        if counts.violation != 0:
             return UNSAFE
-        if counts[STOP] != 0:
+        if counts.stop != 0:
             return DONE
-        if counts[ROUND_ENDED] != 0:
-            counts[ROUND_ENDED] = 0
+        if counts.round_ended != 0:
+            counts.round_ended = 0
             if sim.admit_per_round > 0:
                 open_gate(sim, now)
-            if counts[WATCHED]:
+            if counts.watched:
                 return ROUND_OVER
     return DONE

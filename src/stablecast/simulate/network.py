@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling import inlined
+from stablecast.compiling.structs import empty_records
 from stablecast.overlays import Tree
 from stablecast.simulate.costs import PS_PER_US, Costs
 from stablecast.simulate.routes import adjacency, kept_route_table
 from stablecast.simulate.topologies import Topology
 
 if TYPE_CHECKING:
-    from stablecast.simulate.struct import Sim
+    from stablecast.simulate.state import Sim
 
 DELAY, SERIAL, SHARED = 0, 1, 2
 """Router models: a pure delay, a serial server of its own, the host's processor."""
@@ -44,7 +46,8 @@ NODE = np.dtype(
 )
 
 
-class Network(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Network:
     """Nodes, directed links and costs.
 
     Servers are numbered in one sequence, which is also the order of simultaneous events: links, routers
@@ -54,17 +57,17 @@ class Network(NamedTuple):
     link_count: int
     node_count: int
     member_count: int
-    links: Any
-    nodes: Any
-    cast_link: NDArray[np.int64]
+    links: Annotated[Any, LINK, "links"]
+    nodes: Annotated[Any, NODE, "nodes"]
+    cast_link: Annotated[NDArray[np.int64], "cast_links"]
     by_table: bool
     """Whether routes are looked up; on a tree they follow from the nodes' numbers."""
-    way_start: NDArray[np.int64]
+    way_start: Annotated[NDArray[np.int64], "way_starts"]
     """Where the links that leave each node begin in ``way_link``; then, for each target and node, which of
     them leads there."""
-    way_link: NDArray[np.int64]
-    routes: NDArray[np.uint16]
-    member_node: NDArray[np.int64]
+    way_link: Annotated[NDArray[np.int64], "ways"]
+    routes: Annotated[NDArray[np.uint16], "targets", "nodes"]
+    member_node: Annotated[NDArray[np.int64], "members"]
     queue_limit: int
     router_model: int
     router_ps: int
@@ -139,7 +142,7 @@ def build_network(topology: Topology, costs: Costs, routes: str = "hops") -> Net
 
 def _nodes(tree: Tree, topology: Topology) -> Any:
     """Number the two links between each node and its parent, and lay out the tree for routing."""
-    nodes: Any = np.zeros(tree.size, NODE).view(np.recarray)
+    nodes = empty_records(tree.size, NODE)
     nodes.member = -1
     nodes.member[topology.member_nodes] = np.arange(topology.member_count)
     nodes.up_link = 2 * (np.arange(tree.size) - 1)
@@ -155,7 +158,7 @@ def _nodes(tree: Tree, topology: Topology) -> Any:
 def _links(topology: Topology, costs: Costs, nodes: Any) -> Any:
     tree, mesh = topology.tree, topology.mesh
     further = 0 if mesh is None else 2 * mesh.delay_ps.size
-    links: Any = np.zeros(2 * (tree.size - 1) + further, LINK).view(np.recarray)
+    links = empty_records(2 * (tree.size - 1) + further, LINK)
     links.to[nodes.up_link[1:]] = tree.parent[1:]
     links.to[nodes.down_link[1:]] = np.arange(1, tree.size)
     links.ps_per_byte = 8e12 / costs.bandwidth_bps

@@ -9,30 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stablecast.compiling.structs import allocate
 from stablecast.errors import InvalidInput
 from stablecast.overlays import contract_tree
 from stablecast.protocols.contract import Protocol
 from stablecast.protocols.contract.kernels import make_outbox
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.network import build_network
-from stablecast.simulate.queues import FREE_SLOT, FREE_SLOTS, NEVER, Queues, make_queues
+from stablecast.simulate.queues import NEVER, Queues, make_queues
 from stablecast.simulate.setup import TRIGGERS, Setup, sender_columns, sender_members
-from stablecast.simulate.state import (
-    COLUMN,
-    COUNTS,
-    FAULT,
-    IMMEDIATE,
-    KINDS_MAX,
-    MEMBER,
-    NEXT_START,
-    PERIODIC,
-    RIDERS_MAX,
-    Arrays,
-    Feed,
-    Group,
-    Meters,
-    Plan,
-)
+from stablecast.simulate.state import PERIODIC, RIDERS_MAX, Feed, Group, Meters, Plan, Sends, Sim
 
 PS_PER_MS = 1000 * PS_PER_US
 EXECUTIONS_KEPT = 4096
@@ -146,136 +132,136 @@ def initial_received(setup: Setup) -> NDArray[np.int32]:
     return received.astype(np.int32, copy=False)
 
 
-def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False) -> Arrays:
+def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False) -> Sim:
     """Allocate and fill everything that the loop needs."""
     plan = make_plan(setup, protocol, trace=trace, wire_log=wire_log)
     net = build_network(setup.topology, setup.costs, setup.routes)
-    members, tracked = net.member_count, setup.tracked_count
-    tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
-    sizes = setup.sizes
-    place = protocol.places_of(tree, sizes, setup.seed)
-    width = tracked + protocol.side(sizes)
-    servers = net.link_count + net.node_count + members + plan.detours
-    arrays_max = protocol.most_arrays(sizes)
-    slots = members + arrays_max
+    lengths = _lengths(setup, protocol, plan)
+    members, slots = lengths["members"], lengths["slots"]
     q = make_queues(
-        servers,
+        net.link_count + net.node_count + members + plan.detours,
         members + len(setup.schedule.faults),
         packets=members + 4096,
         messages=members + 1024,
         slots=slots,
     )
-    kinds = len(protocol.kinds) if plan.changed_only else 1
-    # The frontiers are filled, not just zeroed, so that the loop does not pay for their first touch.
-    group = Group(
+    _reserve_slots(q, protocol.most_arrays(setup.sizes))
+    feed = _make_feed(setup, plan, lengths)
+    meters = _make_meters(setup, plan, lengths, int(feed.columns.target.sum()))
+    group = _make_group(setup, protocol, lengths)
+    return Sim(plan, net, q, group, meters, feed, _make_sends(setup, protocol, lengths))
+
+
+def _lengths(setup: Setup, protocol: Protocol, plan: Plan) -> dict[str, int]:
+    """Return the lengths of the group's arrays and of those that are measured for each member."""
+    members, tracked, sizes = setup.topology.member_count, setup.tracked_count, setup.sizes
+    return {
+        "members": members,
+        "tracked": tracked,
+        "minima": protocol.slots,
+        "registers": protocol.register_count(sizes),
+        "slots": members + protocol.most_arrays(sizes),
+        "width": tracked + protocol.side(sizes),
+        "kept": max(protocol.own(sizes), 1),
+        "late_members": members if plan.faulty else 1,
+        "late_tracked": tracked if plan.faulty else 1,
+        "remembering": members if plan.changed_only else 1,
+        "remembered_kinds": len(protocol.kinds) if plan.changed_only else 1,
+        "faults": max(len(setup.schedule.faults), 1),
+    }
+
+
+def _make_group(setup: Setup, protocol: Protocol, lengths: dict[str, int]) -> Group:
+    tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
+    place = protocol.places_of(tree, setup.sizes, setup.seed)
+    shape = (lengths["members"], lengths["tracked"])
+    group = allocate(
+        Group,
+        lengths,
         received=initial_received(setup),
-        gathered=np.zeros((members, protocol.slots, tracked), np.int32),
-        stable=np.full((members, tracked), 0, np.int32),
-        reg=np.zeros((members, protocol.register_count(sizes)), np.int64),
+        # The frontiers are filled, not just zeroed, so that the loop does not pay for their first touch.
+        stable=np.full(shape, 0, np.int32),
+        declared=np.full(shape, 0, np.int32),
         place_flat=place.flat,
         place_start=place.start,
-        arrays=np.zeros((slots, width), np.int32),
-        declared=np.full((members, tracked), 0, np.int32),
-        truth=np.zeros(tracked, np.int32),
-        own=np.zeros((members, max(protocol.own(sizes), 1)), np.int32),
-        constructed=np.zeros(tracked, np.int32),
-        base=np.zeros((members, tracked) if plan.faulty else (1, 1), np.int32),
         params=np.array([setup.param_values or (0,)], np.int64),
-        kind_bytes=_kind_bytes(protocol, setup),
-        faults=_fault_records(setup),
+        kind_bytes=np.array(protocol.extra_bytes(setup.sizes) or (0,) * len(protocol.kinds), np.int64),
         attached=make_attached(setup),
         audience=_audience(setup),
-        last_sent=np.zeros((members if plan.changed_only else 1, kinds, tracked), np.int32),
     )
-    feed = _make_feed(setup, plan)
-    meters = _make_meters(setup, plan, feed)
-    changes = members + 1 if protocol.autonomous else 0
-    out = make_outbox(protocol.most_sends(sizes), width, np.int32, arrays_max=arrays_max, changes_max=changes)
-    out = out._replace(arrays=group.arrays)
-    reserve_slots(q, arrays_max)
-    return Arrays(plan, net, q, group, out, meters, feed)
-
-
-def _kind_bytes(protocol: Protocol, setup: Setup) -> NDArray[np.int64]:
-    extra = protocol.extra_bytes(setup.sizes) or (0,) * len(protocol.kinds)
-    return np.array(extra, np.int64)
-
-
-def _fault_records(setup: Setup) -> Any:
-    faults = setup.schedule.faults
-    records = np.zeros(max(len(faults), 1), FAULT).view(np.recarray)
-    for record, fault in zip(records, faults, strict=False):
+    for record, fault in zip(group.faults, setup.schedule.faults, strict=False):
         record.at, record.what = fault.at_ps, fault.what
         record.member, record.side = fault.member, fault.side
-    return records
+    return group
 
 
-def reserve_slots(q: Queues, count: int) -> None:
+def _make_sends(setup: Setup, protocol: Protocol, lengths: dict[str, int]) -> Sends:
+    sizes = setup.sizes
+    out = make_outbox(
+        protocol.most_sends(sizes),
+        lengths["width"],
+        np.int32,
+        arrays_max=protocol.most_arrays(sizes),
+        changes_max=lengths["members"] + 1 if protocol.autonomous else 0,
+    )
+    return Sends(**{f"out_{name}": array for name, array in out._asdict().items() if name != "arrays"})
+
+
+def _reserve_slots(q: Queues, count: int) -> None:
     """Take the first slots, which the outbox names from the start, off the free list."""
-    q.ctl[FREE_SLOT] = q.slot_next[count - 1]
-    q.ctl[FREE_SLOTS] -= count
+    q.ctl.free_slot = q.slot_next[count - 1]
+    q.ctl.free_slots -= count
 
 
-def _make_feed(setup: Setup, plan: Plan) -> Feed:
-    members, columns = setup.topology.member_count, setup.column_count
-    active = plan.messages_each > 0
-    records = np.zeros(columns if active else 1, COLUMN).view(np.recarray)
-    records.heartbeat_at = NEVER
+def _make_feed(setup: Setup, plan: Plan, lengths: dict[str, int]) -> Feed:
+    if plan.messages_each == 0:
+        none = {"fed_members": 1, "fed_columns": 1, "unstable": 1, "window": 1}
+        return _silent(allocate(Feed, none))
+    members, columns = lengths["members"], setup.column_count
     sizes = np.bincount(sender_columns(setup), minlength=columns)
-    if active:
-        records.leader = sender_members(setup)[np.searchsorted(sender_columns(setup), np.arange(columns))]
-        records.target = sizes * plan.messages_each
-    length = int(sizes.max()) * plan.messages_each + 1 if plan.group_senders else plan.buffer + 1
     window = plan.buffer + 1 if plan.lossy else 1
-    shape = (members, columns) if active else (1, 1)
-    if shape[0] * shape[1] * window > WINDOW_BYTES_MAX:
+    if members * columns * window > WINDOW_BYTES_MAX:
         raise InvalidInput(
             f"{members} members × {columns} senders × buffer {plan.buffer} do not fit the memory with losses"
             " (take fewer senders or a smaller buffer)"
         )
-    return Feed(
-        columns=records,
-        sent_at=np.zeros((records.size, length if active else 1), np.int64),
-        ahead=np.zeros((*shape, window if active else 1), np.bool_),
-        highest=np.zeros(shape, np.int32),
-        asked_at=np.full(shape, -1, np.int64),
-        own_stable=np.zeros(records.size, np.int64),
-    )
+    unstable = int(sizes.max()) * plan.messages_each + 1 if plan.group_senders else plan.buffer + 1
+    fed = {"fed_members": members, "fed_columns": columns, "unstable": unstable, "window": window}
+    feed = _silent(allocate(Feed, fed))
+    first_of_column = np.searchsorted(sender_columns(setup), np.arange(columns))
+    feed.columns.leader = sender_members(setup)[first_of_column]
+    feed.columns.target = sizes * plan.messages_each
+    return feed
 
 
-def _make_meters(setup: Setup, plan: Plan, feed: Feed) -> Meters:
-    members = setup.topology.member_count
-    records = np.zeros(members, MEMBER).view(np.recarray)
-    records.column = -1
+def _silent(feed: Feed) -> Feed:
+    """Let no heartbeat be due, and no request for missing messages be under way."""
+    feed.columns.heartbeat_at = NEVER
+    feed.asked_at[:] = -1
+    return feed
+
+
+def _make_meters(setup: Setup, plan: Plan, lengths: dict[str, int], targets: int) -> Meters:
+    bounded = 0 < plan.executions < EXECUTIONS_KEPT and plan.retry_ps == 0 and not plan.autonomous
+    rows = trace_burst(plan, targets)
+    measured = {
+        "executions": (plan.executions if bounded else EXECUTIONS_KEPT) + 1,
+        "timed": min(TTS_KEPT, targets),
+        "trace_rows": max(1, 2 * rows, 65536 if rows else 0),
+    }
+    meters = allocate(Meters, lengths | measured)
+    meters.counts.next_start = plan.period_ps if plan.trigger == PERIODIC else 0
+    for times in (meters.first_learned, meters.last_learned, meters.root_rtt):
+        times[:] = -1
+    records = meters.members
+    records.column = records.rider = -1
     records.send_at = records.nak_at = records.rider_at = records.protocol_at = NEVER
-    records.timer_at = -1
-    records.struck_first = records.struck_last = -1
+    records.timer_at = records.struck_first = records.struck_last = -1
     initial = setup.schedule.initial
     records.alive[:initial] = records.admitted[:initial] = 1
-    records.rider = -1
     if plan.messages_each > 0:
         _place_senders(setup, plan, records)
-    bounded = 0 < plan.executions < EXECUTIONS_KEPT and plan.retry_ps == 0 and not plan.autonomous
-    kept = plan.executions if bounded else EXECUTIONS_KEPT
-    counts = np.zeros(COUNTS, np.int64)
-    counts[NEXT_START] = plan.period_ps if plan.trigger == PERIODIC else 0
-    if plan.trigger == IMMEDIATE:
-        counts[NEXT_START] = 0
-    rows = trace_burst(plan, feed)
-    return Meters(
-        counts=counts,
-        hops=np.zeros(KINDS_MAX, np.int64),
-        hop_bytes=np.zeros(KINDS_MAX, np.int64),
-        sent=np.zeros(KINDS_MAX, np.int64),
-        sent_bytes=np.zeros(KINDS_MAX, np.int64),
-        members=records,
-        first_learned=np.full(kept + 1, -1, np.int64),
-        last_learned=np.full(kept + 1, -1, np.int64),
-        started_at=np.zeros(kept + 1, np.int64),
-        root_rtt=np.full(kept + 1, -1, np.int64),
-        tts=np.zeros(min(TTS_KEPT, int(feed.columns.target.sum())), np.int64),
-        trace=np.zeros((max(1, 2 * rows, 65536 if rows else 0), 6), np.int64),
-    )
+    return meters
 
 
 def _place_senders(setup: Setup, plan: Plan, records: Any) -> None:
@@ -285,11 +271,12 @@ def _place_senders(setup: Setup, plan: Plan, records: Any) -> None:
     records.send_at[senders] = np.arange(senders.size) * plan.interval_ps // senders.size
 
 
-def trace_burst(plan: Plan, feed: Feed) -> int:
+def trace_burst(plan: Plan, targets: int) -> int:
     """Return the most trace rows that one event can write; 0 without a trace.
 
-    A member that has missed the results of many executions learns of all their messages at once.
+    A member that has missed the results of many executions learns of all their messages at once: ``targets``
+    are the data messages of the run.
     """
     if not plan.tracing and not plan.wire_log:
         return 0
-    return 2 * int(feed.columns.target.sum()) + 2 * plan.buffer + 2 * RIDERS_MAX + 64
+    return 2 * targets + 2 * plan.buffer + 2 * RIDERS_MAX + 64

@@ -7,15 +7,17 @@ packet; simultaneous entries come out in the order of the servers' numbers, so a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling import inlined, kernel
+from stablecast.compiling.structs import Record, allocate, empty_records
 
 if TYPE_CHECKING:
-    from stablecast.simulate.struct import Sim
+    from stablecast.simulate.state import Sim
 
 SERVER = np.dtype(
     [
@@ -69,21 +71,35 @@ GROUP = -1
 ROW_ITSELF = -2
 """Slots from here down stand for members' received rows: -2 for member 0, -3 for member 1, and so on."""
 
-# Entries of Queues.ctl.
-HEAP, FREE_PACKET, FREE_PACKETS, FREE_MESSAGE, FREE_MESSAGES, FREE_SLOT, FREE_SLOTS, NOW = range(8)
+
+class Control(Record):
+    """Where the free lists and the heap stand, and what time it is."""
+
+    heap: int
+    """Entries in the heap."""
+    free_packet: int
+    """The first free packet, message and slot, -1 for none; and how many of each are free."""
+    free_packets: int
+    free_message: int
+    free_messages: int
+    free_slot: int
+    free_slots: int
+    now: int
+    """The time of the last event, in picoseconds."""
 
 
-class Queues(NamedTuple):
+@dataclass(kw_only=True, eq=False)
+class Queues:
     """All packets under way."""
 
-    servers: Any
-    packets: Any
-    messages: Any
-    heap: Any
-    slot_next: NDArray[np.int64]
-    slot_uses: NDArray[np.int64]
+    servers: Annotated[Any, SERVER, "servers"]
+    packets: Annotated[Any, PACKET, "packets"]
+    messages: Annotated[Any, MESSAGE, "messages"]
+    heap: Annotated[Any, ENTRY, "entries"]
+    slot_next: Annotated[NDArray[np.int64], "slots"]
+    slot_uses: Annotated[NDArray[np.int64], "slots"]
     """For each slot, the messages under way that carry it."""
-    ctl: NDArray[np.int64]
+    ctl: Control
 
 
 @kernel
@@ -94,8 +110,8 @@ def heap_push(sim: Sim, at: int, server: int) -> None:
     cache line; behind the last entry come entries of time ``NEVER``.
     """
     heap = sim.heap
-    hole = TOP + sim.ctl[HEAP]
-    sim.ctl[HEAP] += 1
+    hole = TOP + sim.ctl.heap
+    sim.ctl.heap += 1
     while hole > TOP:
         up = (hole >> 2) + 2
         if heap[up].at < at or (heap[up].at == at and heap[up].server < server):
@@ -133,7 +149,7 @@ def first_of_four(heap: Any, child: int) -> int:
 def heap_replace_top(sim: Sim, at: int, server: int) -> None:
     """Put an entry in the place of the first and restore the order."""
     heap = sim.heap
-    last = TOP + sim.ctl[HEAP] - 1
+    last = TOP + sim.ctl.heap - 1
     hole = TOP
     child = TOP + 1
     while child <= last:
@@ -154,11 +170,11 @@ def heap_replace_top(sim: Sim, at: int, server: int) -> None:
 def heap_pop(sim: Sim) -> None:
     """Remove the first entry."""
     heap = sim.heap
-    last = TOP + sim.ctl[HEAP] - 1
+    last = TOP + sim.ctl.heap - 1
     at, server = heap[last].at, heap[last].server
     heap[last].at = NEVER
-    sim.ctl[HEAP] -= 1
-    if sim.ctl[HEAP] > 0:
+    sim.ctl.heap -= 1
+    if sim.ctl.heap > 0:
         heap_replace_top(sim, at, server)
 
 
@@ -191,9 +207,9 @@ def take_first(sim: Sim, server: int) -> int:
 @inlined
 def new_packet(sim: Sim, message: int, job: int) -> int:
     """Make a packet that carries a message."""
-    packet = sim.ctl[FREE_PACKET]
-    sim.ctl[FREE_PACKET] = sim.packets[packet].next
-    sim.ctl[FREE_PACKETS] -= 1
+    packet = sim.ctl.free_packet
+    sim.ctl.free_packet = sim.packets[packet].next
+    sim.ctl.free_packets -= 1
     sim.packets[packet].message = message
     sim.packets[packet].job = job
     sim.packets[packet].dest = sim.messages[message].dest
@@ -205,9 +221,9 @@ def new_packet(sim: Sim, message: int, job: int) -> int:
 def free_packet(sim: Sim, packet: int) -> None:
     """Give a packet back, and its message when it was the last to carry it."""
     message = sim.packets[packet].message
-    sim.packets[packet].next = sim.ctl[FREE_PACKET]
-    sim.ctl[FREE_PACKET] = packet
-    sim.ctl[FREE_PACKETS] += 1
+    sim.packets[packet].next = sim.ctl.free_packet
+    sim.ctl.free_packet = packet
+    sim.ctl.free_packets += 1
     release_copy(sim, message)
 
 
@@ -223,9 +239,9 @@ def release_copy(sim: Sim, message: int) -> None:
             rider = sim.messages[message].next
         if sim.messages[message].slot >= 0:
             release_slot(sim, sim.messages[message].slot)
-        sim.messages[message].next = sim.ctl[FREE_MESSAGE]
-        sim.ctl[FREE_MESSAGE] = message
-        sim.ctl[FREE_MESSAGES] += 1
+        sim.messages[message].next = sim.ctl.free_message
+        sim.ctl.free_message = message
+        sim.ctl.free_messages += 1
         message = rider
 
 
@@ -234,18 +250,18 @@ def release_slot(sim: Sim, slot: int) -> None:
     """Drop one use of an array; the last one gives its room back."""
     sim.slot_uses[slot] -= 1
     if sim.slot_uses[slot] == 0:
-        sim.slot_next[slot] = sim.ctl[FREE_SLOT]
-        sim.ctl[FREE_SLOT] = slot
-        sim.ctl[FREE_SLOTS] += 1
+        sim.slot_next[slot] = sim.ctl.free_slot
+        sim.ctl.free_slot = slot
+        sim.ctl.free_slots += 1
 
 
 @kernel
 def new_message(sim: Sim, kind: int, source: int, dest: int, size: int) -> int:
     """Make a message without an array."""
-    message = sim.ctl[FREE_MESSAGE]
+    message = sim.ctl.free_message
     record = sim.messages[message]
-    sim.ctl[FREE_MESSAGE] = record.next
-    sim.ctl[FREE_MESSAGES] -= 1
+    sim.ctl.free_message = record.next
+    sim.ctl.free_messages -= 1
     record.kind = kind
     record.source = source
     record.dest = dest
@@ -263,62 +279,53 @@ def new_message(sim: Sim, kind: int, source: int, dest: int, size: int) -> int:
 @kernel
 def take_slot(sim: Sim) -> int:
     """Take room for an array."""
-    slot = sim.ctl[FREE_SLOT]
-    sim.ctl[FREE_SLOT] = sim.slot_next[slot]
-    sim.ctl[FREE_SLOTS] -= 1
+    slot = sim.ctl.free_slot
+    sim.ctl.free_slot = sim.slot_next[slot]
+    sim.ctl.free_slots -= 1
     return int(slot)
 
 
 def make_queues(servers: int, timers: int, *, packets: int, messages: int, slots: int) -> Queues:
     """Allocate everything free and idle."""
-    server_records = np.zeros(servers, SERVER).view(np.recarray)
-    server_records.head = -1
-    ctl = np.zeros(8, np.int64)
-    ctl[FREE_PACKET] = ctl[FREE_MESSAGE] = ctl[FREE_SLOT] = -1
-    q = Queues(
-        servers=server_records,
-        packets=np.zeros(0, PACKET).view(np.recarray),
-        messages=np.zeros(0, MESSAGE).view(np.recarray),
-        heap=_empty_heap(servers + 4 * timers + 8),
-        slot_next=np.zeros(0, np.int64),
-        slot_uses=np.zeros(0, np.int64),
-        ctl=ctl,
-    )
-    return grow(q, packets=packets, messages=messages, slots=slots)
+    nothing = {"servers": servers, "packets": 0, "messages": 0, "slots": 0}
+    q = allocate(Queues, nothing, heap=_empty_heap(servers + 4 * timers + 8))
+    q.servers.head = -1
+    q.ctl.free_packet = q.ctl.free_message = q.ctl.free_slot = -1
+    grow(q, packets=packets, messages=messages, slots=slots)
+    return q
 
 
-def grow(q: Queues, *, packets: int = 0, messages: int = 0, slots: int = 0, heap: int = 0) -> Queues:
-    """Return the same queues with more room."""
-    return q._replace(
-        packets=_more_records(q.packets, packets, q.ctl, FREE_PACKET),
-        messages=_more_records(q.messages, messages, q.ctl, FREE_MESSAGE),
-        slot_next=_more_slots(q.slot_next, slots, q.ctl),
-        slot_uses=np.concatenate((q.slot_uses, np.zeros(slots, np.int64))) if slots else q.slot_uses,
-        heap=_more_heap(q.heap, heap),
-    )
+def grow(q: Queues, *, packets: int = 0, messages: int = 0, slots: int = 0, heap: int = 0) -> None:
+    """Give queues room for so many more packets, messages, slots and entries of the heap."""
+    ctl = q.ctl
+    if packets > 0:
+        ctl.free_packet, q.packets = q.packets.size, _more_records(q.packets, packets, ctl.free_packet)
+        ctl.free_packets += packets
+    if messages > 0:
+        ctl.free_message, q.messages = q.messages.size, _more_records(q.messages, messages, ctl.free_message)
+        ctl.free_messages += messages
+    if slots > 0:
+        ctl.free_slot, q.slot_next = q.slot_next.size, _more_slots(q.slot_next, slots, ctl.free_slot)
+        q.slot_uses = np.concatenate((q.slot_uses, np.zeros(slots, np.int64)))
+        ctl.free_slots += slots
+    if heap > 0:
+        q.heap = _more_heap(q.heap, heap)
 
 
-def _more_records(records: Any, more: int, ctl: NDArray[np.int64], head: int) -> Any:
-    if more == 0:
-        return records
+def _more_records(records: Any, more: int, first_free: int) -> Any:
+    """Return the records with more behind them, which form a free list that goes on with the old one."""
     old = records.size
-    grown = np.zeros(old + more, records.dtype).view(np.recarray)
+    grown = empty_records(old + more, records.dtype)
     grown[:old] = records
     grown.next[old:-1] = np.arange(old + 1, old + more)
-    grown.next[-1] = ctl[head]
-    ctl[head] = old
-    ctl[head + 1] += more
+    grown.next[-1] = first_free
     return grown
 
 
-def _more_slots(slot_next: NDArray[np.int64], more: int, ctl: NDArray[np.int64]) -> NDArray[np.int64]:
-    if more == 0:
-        return slot_next
+def _more_slots(slot_next: NDArray[np.int64], more: int, first_free: int) -> NDArray[np.int64]:
     old = slot_next.size
     grown = np.concatenate((slot_next, np.arange(old + 1, old + more + 1, dtype=np.int64)))
-    grown[-1] = ctl[FREE_SLOT]
-    ctl[FREE_SLOT] = old
-    ctl[FREE_SLOTS] += more
+    grown[-1] = first_free
     return grown
 
 
@@ -332,8 +339,6 @@ def _empty_heap(entries: int) -> Any:
 
 
 def _more_heap(heap: Any, more: int) -> Any:
-    if more == 0:
-        return heap
     grown = _empty_heap(heap.size + more)
     grown[: heap.size] = heap
     return grown

@@ -11,34 +11,8 @@ from numpy.typing import NDArray
 from stablecast.multicast.bimodal_result import Delivery
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import PS_PER_US
-from stablecast.simulate.queues import NOW
 from stablecast.simulate.setup import Setup
-from stablecast.simulate.state import (
-    ATTACHED_BYTES,
-    DATA_KINDS,
-    DELIVERY_MAX,
-    DROPPED,
-    EVENTS,
-    FALSE_STRIKES,
-    FINISHED_AT,
-    GAP_MAX,
-    HOST_QUEUE_MAX,
-    LOAD_MAX_BY_END,
-    LOAD_SAMPLES_BY_END,
-    LOAD_SUM_BY_END,
-    LOST_COUNT,
-    PLANNED,
-    QUEUE_MAX,
-    QUEUE_RECORDS,
-    QUEUE_SUM,
-    RIDERS,
-    ROUNDS,
-    SETTLED,
-    STARTED,
-    STOP,
-    TRIP_MAX,
-    Arrays,
-)
+from stablecast.simulate.state import DATA_KINDS, Counts, Sim
 
 ROWS = ("START", "ACK", "INFO")
 LISTS = ("peaks", "places")
@@ -183,9 +157,9 @@ def _detection_us(members: Any, struck_at: Any) -> float | None:
     return _us((struck_at - members.left_at)[found].mean()) if found.any() else None
 
 
-def _load(counts: NDArray[np.int64]) -> float | None:
-    samples = int(counts[LOAD_SAMPLES_BY_END])
-    return int(counts[LOAD_SUM_BY_END]) / samples if samples else None
+def _load(counts: Counts) -> float | None:
+    samples = int(counts.load_samples_by_end)
+    return int(counts.load_sum_by_end) / samples if samples else None
 
 
 def _steps(first_learned: Any, step_ps: int) -> float | None:
@@ -193,16 +167,16 @@ def _steps(first_learned: Any, step_ps: int) -> float | None:
     return float(known.mean() / step_ps) if known.size else None
 
 
-def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Result:
+def collect(setup: Setup, protocol: Protocol, sim: Sim, wall_s: float) -> Result:
     """Read the meters of a run."""
-    meters, counts = sim.meters, sim.meters.counts
-    kinds = {kind: int(meters.hops[k]) for k, kind in enumerate(protocol.kinds)}
+    counts = sim.counts
+    kinds = {kind: int(sim.hops[k]) for k, kind in enumerate(protocol.kinds)}
     hops = dict.fromkeys(ROWS, 0)
     for k in range(len(protocol.kinds)):
         row = protocol.row_of(k)
-        if row in hops or meters.hops[k]:
-            hops[row] = hops.get(row, 0) + int(meters.hops[k])
-    processed = np.array(meters.members.sent + meters.members.received)
+        if row in hops or sim.hops[k]:
+            hops[row] = hops.get(row, 0) + int(sim.hops[k])
+    processed = np.array(sim.members.sent + sim.members.received)
     protocol_kinds = slice(0, len(protocol.kinds))
     in_steps = any(parameter.name == "step" for parameter in protocol.parameters)
     return Result(
@@ -212,92 +186,90 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
         seed=setup.seed,
         topology=setup.topology.name,
         topology_label=setup.topology.label,
-        executions=int(counts[PLANNED]),
+        executions=int(counts.planned),
         completed=is_complete(sim),
-        rounds=int(counts[ROUNDS]),
+        rounds=int(counts.rounds),
         hops={**hops, "total": sum(hops.values())},
         hops_by_kind=kinds,
-        hop_bytes=int(meters.hop_bytes[protocol_kinds].sum()),
-        data_hops={name: int(meters.hops[k]) for k, name in DATA_KINDS.items() if meters.hops[k]},
-        messages_sent=int(meters.sent[protocol_kinds].sum()),
-        sent_bytes=int(meters.sent_bytes[protocol_kinds].sum()),
-        attached_bytes=int(counts[ATTACHED_BYTES]),
-        operations=int(sim.group.reg[:, protocol.operations].sum()) if protocol.operations >= 0 else 0,
+        hop_bytes=int(sim.hop_bytes[protocol_kinds].sum()),
+        data_hops={name: int(sim.hops[k]) for k, name in DATA_KINDS.items() if sim.hops[k]},
+        messages_sent=int(sim.sent[protocol_kinds].sum()),
+        sent_bytes=int(sim.sent_bytes[protocol_kinds].sum()),
+        attached_bytes=int(counts.attached_bytes),
+        operations=int(sim.reg[:, protocol.operations].sum()) if protocol.operations >= 0 else 0,
         processed_max=int(processed.max()),
         processed=processed,
-        rtt_root_us=_mean_us(meters.root_rtt),
-        rtt_first_us=_mean_us(meters.first_learned),
-        rtt_last_us=_mean_us(meters.last_learned),
-        rtt_last_max_us=_us(int(meters.last_learned.max())) if (meters.last_learned >= 0).any() else None,
-        rtt_max_us=_us(meters.members.rtt.max()) if (meters.members.learned > 0).any() else None,
-        round_trip_max_us=_us(int(counts[TRIP_MAX])),
-        queue_max=int(counts[QUEUE_MAX]),
-        queue_mean=float(counts[QUEUE_SUM] / counts[QUEUE_RECORDS]) if counts[QUEUE_RECORDS] else 0.0,
+        rtt_root_us=_mean_us(sim.root_rtt),
+        rtt_first_us=_mean_us(sim.first_learned),
+        rtt_last_us=_mean_us(sim.last_learned),
+        rtt_last_max_us=_us(int(sim.last_learned.max())) if (sim.last_learned >= 0).any() else None,
+        rtt_max_us=_us(sim.members.rtt.max()) if (sim.members.learned > 0).any() else None,
+        round_trip_max_us=_us(int(counts.trip_max)),
+        queue_max=int(counts.queue_max),
+        queue_mean=float(counts.queue_sum / counts.queue_records) if counts.queue_records else 0.0,
         load_mean=_load(counts),
-        load_max=int(counts[LOAD_MAX_BY_END]),
-        host_queue_max=int(counts[HOST_QUEUE_MAX]),
-        dropped=int(counts[DROPPED]),
-        lost=int(counts[LOST_COUNT]),
-        riders=int(counts[RIDERS]),
-        simulated_us=_us(int(counts[FINISHED_AT])),
-        events=int(counts[EVENTS]),
+        load_max=int(counts.load_max_by_end),
+        host_queue_max=int(counts.host_queue_max),
+        dropped=int(counts.dropped),
+        lost=int(counts.lost),
+        riders=int(counts.riders),
+        simulated_us=_us(int(counts.finished_at)),
+        events=int(counts.events),
         wall_s=wall_s,
-        tpr_us=_mean_us(meters.first_learned) if in_steps else None,
-        steps=_steps(meters.first_learned, sim.plan.step_ps) if in_steps else None,
-        false_suspicions=int(counts[FALSE_STRIKES]),
-        detection_first_us=_detection_us(meters.members, meters.members.struck_first),
-        detection_last_us=_detection_us(meters.members, meters.members.struck_last),
+        tpr_us=_mean_us(sim.first_learned) if in_steps else None,
+        steps=_steps(sim.first_learned, sim.step_ps) if in_steps else None,
+        false_suspicions=int(counts.false_strikes),
+        detection_first_us=_detection_us(sim.members, sim.members.struck_first),
+        detection_last_us=_detection_us(sim.members, sim.members.struck_last),
         traffic=_collect_traffic(sim) if setup.traffic.messages else None,
         delivery=_collect_delivery(setup, protocol, sim),
     )
 
 
-def _collect_delivery(setup: Setup, protocol: Protocol, sim: Arrays) -> Delivery | None:
+def _collect_delivery(setup: Setup, protocol: Protocol, sim: Sim) -> Delivery | None:
     if protocol.summarise is None:
         return None
-    there = sim.meters.members.alive == 1
-    found: Delivery = protocol.summarise(
-        setup.sizes, sim.group.reg, sim.group.own, there, int(sim.q.ctl[NOW])
-    )
+    there = sim.members.alive == 1
+    found: Delivery = protocol.summarise(setup.sizes, sim.reg, sim.own, there, int(sim.ctl.now))
     return found
 
 
-def is_complete(sim: Arrays) -> bool:
+def is_complete(sim: Sim) -> bool:
     """Tell whether the run was live: all members finished the last execution and know all that is stable."""
-    if sim.plan.autonomous:
-        there = sim.meters.members.alive == 1
-        through = bool((sim.meters.members.finished >= sim.plan.executions)[there].all() and there.any())
-        return int(sim.meters.counts[STOP]) == 1 or (sim.plan.drains and through)
-    there = sim.meters.members.alive == 1
-    finished = bool((sim.meters.members.finished == sim.meters.counts[STARTED])[there].all())
-    if sim.plan.faulty and sim.plan.executions > 0:
-        return finished and bool(there.any()) and int(sim.meters.counts[STARTED]) >= sim.plan.executions
-    if sim.plan.messages_each == 0:
-        known = bool((sim.group.stable == sim.group.received.min(axis=0)).all())
-        return finished and known and int(sim.meters.counts[PLANNED]) >= sim.plan.executions
-    settled = int(sim.meters.counts[SETTLED]) == sim.net.member_count
-    return settled if sim.plan.executions == 0 else finished
+    if sim.autonomous:
+        there = sim.members.alive == 1
+        through = bool((sim.members.finished >= sim.executions)[there].all() and there.any())
+        return int(sim.counts.stop) == 1 or (sim.drains and through)
+    there = sim.members.alive == 1
+    finished = bool((sim.members.finished == sim.counts.started)[there].all())
+    if sim.faulty and sim.executions > 0:
+        return finished and bool(there.any()) and int(sim.counts.started) >= sim.executions
+    if sim.messages_each == 0:
+        known = bool((sim.stable == sim.received.min(axis=0)).all())
+        return finished and known and int(sim.counts.planned) >= sim.executions
+    settled = int(sim.counts.settled) == sim.member_count
+    return settled if sim.executions == 0 else finished
 
 
-def _collect_traffic(sim: Arrays) -> TrafficResult:
-    counts, members = sim.meters.counts, sim.meters.members
-    now = int(sim.q.ctl[NOW])
-    tts = np.sort(sim.meters.tts[: int(sim.feed.own_stable.sum())])
+def _collect_traffic(sim: Sim) -> TrafficResult:
+    counts, members = sim.counts, sim.members
+    now = int(sim.ctl.now)
+    tts = np.sort(sim.tts[: int(sim.own_stable.sum())])
     area = members.held_area + members.held * (now - members.held_since)
     quantile = {q: _us(np.quantile(tts, q)) if tts.size else None for q in (0.5, 0.99)}
     return TrafficResult(
-        messages=int(sim.feed.columns.sent.sum()),
-        messages_stable=int(sim.feed.own_stable.sum()),
+        messages=int(sim.columns.sent.sum()),
+        messages_stable=int(sim.own_stable.sum()),
         tts_mean_us=_us(tts.mean()) if tts.size else None,
         tts_p50_us=quantile[0.5],
         tts_p99_us=quantile[0.99],
         tts_max_us=_us(tts[-1]) if tts.size else None,
-        delivery_max_us=_us(int(counts[DELIVERY_MAX])),
-        start_gap_max_us=_us(int(counts[GAP_MAX])),
-        buffer_max=int(sim.feed.columns.held_max.max()),
-        blocked=int(sim.feed.columns.blocked.sum()),
-        first_buffer_max=int(sim.feed.columns[0].held_max),
-        first_blocked=int(sim.feed.columns[0].blocked),
+        delivery_max_us=_us(int(counts.delivery_max)),
+        start_gap_max_us=_us(int(counts.gap_max)),
+        buffer_max=int(sim.columns.held_max.max()),
+        blocked=int(sim.columns.blocked.sum()),
+        first_buffer_max=int(sim.columns[0].held_max),
+        first_blocked=int(sim.columns[0].blocked),
         held_max=int(members.held_max.max()),
         held_mean=float(area.sum() / members.size / now) if now else 0.0,
     )

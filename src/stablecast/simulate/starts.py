@@ -5,16 +5,7 @@ from __future__ import annotations
 from stablecast.compiling import kernel
 from stablecast.protocols.contract.kernels import GROUP, SENDS
 from stablecast.simulate.queues import NEVER, heap_push
-from stablecast.simulate.state import (
-    IMMEDIATE,
-    NEXT_START,
-    PERIODIC,
-    PLANNED,
-    RUNNING,
-    SETTLED,
-    STARTED_AT,
-)
-from stablecast.simulate.struct import Sim
+from stablecast.simulate.state import IMMEDIATE, PERIODIC, Sim
 from stablecast.simulate.traffic import next_deadline
 
 
@@ -25,16 +16,16 @@ def start_is_due(sim: Sim, now: int) -> bool:
     if sim.autonomous or not sim.members[0].alive:
         return False
     if sim.executions > 0:
-        if counts[PLANNED] >= sim.executions:
+        if counts.planned >= sim.executions:
             return False
-    elif counts[SETTLED] == sim.member_count:
+    elif counts.settled == sim.member_count:
         return False
-    if counts[RUNNING]:
-        return bool(sim.retry_ps > 0 and now >= counts[STARTED_AT] + sim.retry_ps)
+    if counts.running:
+        return bool(sim.retry_ps > 0 and now >= counts.started_at + sim.retry_ps)
     if sim.trigger == IMMEDIATE:
         return True
     if sim.trigger == PERIODIC:
-        return bool(now >= counts[NEXT_START])
+        return bool(now >= counts.next_start)
     return bool(pressure(sim) >= sim.threshold)
 
 
@@ -54,13 +45,13 @@ def next_start(sim: Sim) -> int:
     if sim.autonomous:
         return NEVER
     if sim.executions > 0:
-        if counts[PLANNED] >= sim.executions:
+        if counts.planned >= sim.executions:
             return NEVER
-    elif counts[SETTLED] == sim.member_count:
+    elif counts.settled == sim.member_count:
         return NEVER
-    if counts[RUNNING]:
-        return int(counts[STARTED_AT] + sim.retry_ps) if sim.retry_ps > 0 else NEVER
-    return int(counts[NEXT_START]) if sim.trigger == PERIODIC else NEVER
+    if counts.running:
+        return int(counts.started_at + sim.retry_ps) if sim.retry_ps > 0 else NEVER
+    return int(counts.next_start) if sim.trigger == PERIODIC else NEVER
 
 
 @kernel

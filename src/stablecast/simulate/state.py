@@ -1,17 +1,51 @@
-"""All the arrays of one simulation, grouped by what they are about."""
+"""The state of a simulation: everything that the compiled loop reads and writes, declared once.
+
+:class:`Sim` is one structure (see :mod:`stablecast.compiling.structs`) with seven parts.
+
+- :class:`Plan` has the constants of a run, and :class:`~stablecast.simulate.network.Network` the nodes and
+  links with their costs.  Nothing changes them after the run was prepared.
+- :class:`~stablecast.simulate.queues.Queues` has the packets and messages under way and the heap of events.
+- :class:`Group` has the members' protocol state, and what the checkers compare it with.
+- :class:`Feed` has the data traffic: what was sent, received, asked for and found to be stable.
+- :class:`Sends` is the outbox that kernels put their sends into.
+- :class:`Meters` has what is measured, in :class:`Counts` and in arrays.  Some counts also steer the loop.
+
+What is true before and after each event:
+
+- ``received[i, c]`` is the unbroken prefix of column ``c`` that member ``i`` has, and it only rises.
+  ``ahead`` marks what the member has beyond that prefix, and ``highest`` is the last number that it has heard
+  of.  Hence ``received <= highest`` with data traffic.
+- ``stable[i, c]`` is what member ``i`` has declared to be at every required member.  The protocol's kernels
+  raise it.  ``declared`` equals ``stable``: the driver copies it after each declaration was checked and its
+  messages were released.  A difference at the end of a run is a change that was not declared.
+- ``truth[c]`` is at most the minimum of ``received[:, c]`` over the required members.  It may lag behind,
+  because a declaration below an old minimum is certainly below the present one; it is computed again only
+  when a declaration exceeds it.  It is also computed again when a member is admitted, which may lower it.
+- ``own_stable[c]`` is ``stable`` at the leader of column ``c``, as of its last release.  The column's output
+  buffer holds ``sent - own_stable`` messages, which are at most ``buffer``.
+- Each packet, message and slot is either under way or on its free list, whose length the control record
+  keeps.  A message counts the packets that carry it, and a slot the messages that carry it.
+
+What can go wrong: an event takes packets, messages, slots and trace rows without asking, because a check at
+each of them would cost more than the rest.  The loop therefore starts an event only while the most that any
+event can take is free (``run.py`` computes that bound from the protocol's own bounds).  A protocol that
+understates what it sends would write beyond an array.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast.protocols.contract.kernels import Outbox
+from stablecast.compiling.structs import Record, Structure
 from stablecast.simulate.network import Network
 from stablecast.simulate.queues import Queues
 
 Seqs = NDArray[np.int32]
+Ints = NDArray[np.int64]
 KINDS_MAX = 32
 DATA, NAK, HEARTBEAT, REQUEST = 16, 17, 18, 19
 """Message types of the data traffic; those of the protocol are numbered from 0."""
@@ -26,7 +60,8 @@ IMMEDIATE, PERIODIC, PRESSURE = 0, 1, 2
 """Triggers: as soon as the last execution is over, every so often, when the first member's buffer fills."""
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan:
     """Constants of a run; all times in picoseconds."""
 
     seed: int
@@ -172,127 +207,172 @@ COLUMN = np.dtype(
 
 FAULT = np.dtype([("at", np.int64), ("what", np.int64), ("member", np.int64), ("side", np.int64)], align=True)
 
-# Entries of Meters.counts.
-(
-    QUEUE_MAX,
-    QUEUE_SUM,
-    QUEUE_RECORDS,
-    HOST_QUEUE_MAX,
-    DROPPED,
-    LOST_COUNT,
-    EVENTS,
-    ROUNDS,
-    STARTED,
-    STARTED_AT,
-    RUNNING,
-    NEXT_START,
-    SETTLED,
-    GAP_MAX,
-    TTS_COUNT,
-    DELIVERY_MAX,
-    TRACED,
-    VIOLATION,
-    VIOLATION_MEMBER,
-    VIOLATION_COLUMN,
-    FINISHED_AT,
-    RIDERS,
-    PLANNED,
-    TRIP_MAX,
-    STOP,
-    THROUGH,
-    STRUCK_FAULTS,
-    RETURNING,
-    FALSE_STRIKES,
-    WATCHED,
-    ROUND_ENDED,
-    LET_IN,
-    LAST_SLOT,
-    ON_LINKS,
-    SAMPLE_AT,
-    LOAD_SUM,
-    LOAD_SAMPLES,
-    LOAD_MAX,
-    LOAD_SUM_BY_END,
-    LOAD_SAMPLES_BY_END,
-    LOAD_MAX_BY_END,
-    ENTERED,
-    ATTACHED_BYTES,
-    COUNTS,
-) = range(44)
+
+class Counts(Record):
+    """What the loop counts, and the flags by which its parts talk to each other; times in picoseconds."""
+
+    queue_max: int
+    """Most packets on one link, waiting and in transmission."""
+    queue_sum: int
+    """Sum of the queue's length over all times that a packet was put on a link."""
+    queue_records: int
+    """Number of those times."""
+    host_queue_max: int
+    """Most packets at one processor."""
+    dropped: int
+    """Packets that a full link dropped."""
+    lost: int
+    """Messages lost on a link or at a receiver, or omitted by their sender."""
+    events: int
+    """Events handled."""
+    rounds: int
+    """Messages in the longest chain in which each is sent on receipt of the one before."""
+    started: int
+    """Executions that were started."""
+    started_at: int
+    """When the last of them was."""
+    running: int
+    """1 from the start of an execution until member 0 has finished it."""
+    next_start: int
+    """When the periodic trigger next starts an execution."""
+    settled: int
+    """Members that know everything to be stable that was to be sent."""
+    gap_max: int
+    """Longest time between two starts."""
+    tts_count: int
+    """Messages that their senders know to be stable."""
+    delivery_max: int
+    """Longest time from handing a message over to its receipt."""
+    traced: int
+    """Rows in the trace that Python has not taken yet."""
+    violation: int
+    """The first violation of safety, one of those in ``checks.py``; 0 for none."""
+    violation_member: int
+    violation_column: int
+    finished_at: int
+    """When a member last finished an execution."""
+    riders: int
+    """Stability messages that rode on data."""
+    planned: int
+    """Executions that member 0 has finished; without a starter, rounds whose result some member knows."""
+    trip_max: int
+    """Longest time from a start to the first member's knowing the result."""
+    stop: int
+    """1 once the run is over although events are left."""
+    struck_faults: int
+    """Faults that have happened."""
+    returning: int
+    """1 + the number of a member that has just found itself struck off; 0 for none."""
+    false_strikes: int
+    """Times that a member struck off a live one."""
+    watched: int
+    """1 if the loop is to return to Python after each round."""
+    round_ended: int
+    """1 once a round has ended in the event at hand."""
+    let_in: int
+    """Members that have joined in the current round."""
+    last_slot: int
+    """1 + the slot of the last array that the kernel call at hand sent; 0 for none."""
+    on_links: int
+    """Packets on all links now."""
+    sample_at: int
+    """When they are counted next."""
+    load_sum: int
+    """Sum of these samples, their number, and the largest; then the same as of ``finished_at``."""
+    load_samples: int
+    load_max: int
+    load_sum_by_end: int
+    load_samples_by_end: int
+    load_max_by_end: int
+    entered: int
+    """1 + the members that were let in at the start; 0 before the run was opened."""
+    attached_bytes: int
+    """Bytes that the protocol put into data messages."""
 
 
-class Group(NamedTuple):
+@dataclass(kw_only=True, eq=False)
+class Group:
     """The members' arrays, one row a member, and the checkers' own."""
 
-    received: Seqs
-    gathered: Seqs
-    stable: Seqs
-    reg: NDArray[np.int64]
-    place_flat: NDArray[np.int32]
-    place_start: NDArray[np.int64]
-    arrays: Seqs
+    received: Annotated[Seqs, "members", "tracked"]
+    gathered: Annotated[Seqs, "members", "minima", "tracked"]
+    stable: Annotated[Seqs, "members", "tracked"]
+    reg: Annotated[Ints, "members", "registers"]
+    place_flat: Annotated[Seqs, "places"]
+    place_start: Annotated[Ints, "place_starts"]
+    arrays: Annotated[Seqs, "slots", "width"]
     """What messages under way carry, one row a slot."""
-    declared: Seqs
-    """The checkers' copy of ``stable``: what each member has declared so far."""
-    truth: Seqs
+    declared: Annotated[Seqs, "members", "tracked"]
+    """What each member has declared so far, as of its last declaration that was checked and acted on."""
+    truth: Annotated[Seqs, "tracked"]
     """A lower bound of what every member has received, brought up to date when a check needs it."""
-    own: Seqs
+    own: Annotated[Seqs, "members", "kept"]
     """What the protocol keeps beyond that."""
-    constructed: Seqs
+    constructed: Annotated[Seqs, "tracked"]
     """For each column, the most that any member has found to be stable by itself."""
-    base: Seqs
+    base: Annotated[Seqs, "late_members", "late_tracked"]
     """For members that joined later: what had been sent when they were admitted; they need not have it."""
-    params: NDArray[np.int64]
-    kind_bytes: NDArray[np.int64]
+    params: Annotated[Ints, 1, "params"]
+    kind_bytes: Annotated[Ints, "kinds"]
     """For each of the protocol's message types, bytes on the wire beyond header and sequence numbers."""
-    faults: Any
-    attached: NDArray[np.int64]
+    faults: Annotated[Any, FAULT, "faults"]
+    attached: Annotated[Ints, "columns", "numbers", "attached"]
     """What goes with data messages: by column, number and place; the last place has its bytes."""
-    audience: NDArray[np.int64]
+    audience: Annotated[Ints, "columns", "members"]
     """For each column and member, 1 if the column's messages are for it."""
-    last_sent: Seqs
+    last_sent: Annotated[Seqs, "remembering", "remembered_kinds", "tracked"]
     """For changed entries only: the last array that a member sent of each type."""
 
 
-class Meters(NamedTuple):
+@dataclass(kw_only=True, eq=False)
+class Meters:
     """What is measured."""
 
-    counts: NDArray[np.int64]
-    hops: NDArray[np.int64]
-    hop_bytes: NDArray[np.int64]
-    sent: NDArray[np.int64]
-    sent_bytes: NDArray[np.int64]
-    members: Any
-    first_learned: NDArray[np.int64]
+    counts: Counts
+    hops: Annotated[Ints, KINDS_MAX]
+    hop_bytes: Annotated[Ints, KINDS_MAX]
+    sent: Annotated[Ints, KINDS_MAX]
+    sent_bytes: Annotated[Ints, KINDS_MAX]
+    members: Annotated[Any, MEMBER, "members"]
+    first_learned: Annotated[Ints, "executions"]
     """For each execution, by its number modulo the length: from its start to the first member's knowing."""
-    last_learned: NDArray[np.int64]
-    started_at: NDArray[np.int64]
-    root_rtt: NDArray[np.int64]
-    tts: NDArray[np.int64]
-    trace: NDArray[np.int64]
+    last_learned: Annotated[Ints, "executions"]
+    started_at: Annotated[Ints, "executions"]
+    root_rtt: Annotated[Ints, "executions"]
+    tts: Annotated[Ints, "timed"]
+    trace: Annotated[Ints, "trace_rows", 6]
 
 
-class Feed(NamedTuple):
+@dataclass(kw_only=True, eq=False)
+class Feed:
     """Data traffic: columns of sequence numbers and what the receivers know of them."""
 
-    columns: Any
-    sent_at: NDArray[np.int64]
+    columns: Annotated[Any, COLUMN, "fed_columns"]
+    sent_at: Annotated[Ints, "fed_columns", "unstable"]
     """When each message that is not yet stable was handed over, by its number modulo the length."""
-    ahead: NDArray[np.bool_]
-    highest: Seqs
+    ahead: Annotated[NDArray[np.bool_], "fed_members", "fed_columns", "window"]
+    highest: Annotated[Seqs, "fed_members", "fed_columns"]
     """The highest number that a member has heard of, for each column."""
-    asked_at: NDArray[np.int64]
-    own_stable: NDArray[np.int64]
+    asked_at: Annotated[Ints, "fed_members", "fed_columns"]
+    own_stable: Annotated[Ints, "fed_columns"]
     """For each column, what its leader knows to be stable: room in the output buffer."""
 
 
-class Arrays(NamedTuple):
-    """Everything of a run, as Python sees it."""
+@dataclass(kw_only=True, eq=False)
+class Sends:
+    """The kernels' outbox, but for ``arrays``, which is the group's; ``Outbox`` says what each field is."""
 
-    plan: Plan
-    net: Network
-    q: Queues
-    group: Group
-    out: Outbox
-    meters: Meters
-    feed: Feed
+    out_marks: Annotated[Ints, "marks"]
+    out_kind: Annotated[Ints, "sends"]
+    out_dest: Annotated[Ints, "sends"]
+    out_execution: Annotated[Ints, "sends"]
+    out_carries: Annotated[Ints, "sends"]
+    out_slot: Annotated[Ints, "sent_arrays"]
+    out_first: Annotated[Ints, "sends"]
+    out_second: Annotated[Ints, "sends"]
+    out_payload: Annotated[Ints, "sends"]
+    out_changes: Annotated[Ints, "changes"]
+
+
+class Sim(Structure, Plan, Network, Queues, Group, Meters, Feed, Sends):
+    """A run, as Python and the compiled loop see it."""

@@ -7,20 +7,7 @@ from stablecast.frontier.window import NEW
 from stablecast.multicast.fifo import is_missing, missing_until, take_data
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
 from stablecast.simulate.queues import GROUP, NEVER, new_message
-from stablecast.simulate.state import (
-    ATTACHED_BYTES,
-    BEATS_MAX,
-    DATA,
-    DELIVERY_MAX,
-    HEARTBEAT,
-    LOST_COUNT,
-    NAK,
-    REQUEST,
-    RIDERS,
-    TRACED,
-    TTS_COUNT,
-)
-from stablecast.simulate.struct import Sim
+from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, NAK, REQUEST, Sim
 from stablecast.simulate.wires import post
 
 SEND_EVENT, RECEIVE_EVENT, STABLE_EVENT, RELEASE_EVENT, HANDLE_EVENT = 0, 1, 2, 3, 4
@@ -30,14 +17,14 @@ SEND_EVENT, RECEIVE_EVENT, STABLE_EVENT, RELEASE_EVENT, HANDLE_EVENT = 0, 1, 2, 
 @kernel
 def note(sim: Sim, code: int, now: int, member: int, source: int, seq: int, size: int) -> None:
     """Write one event to the trace."""
-    row = sim.trace[sim.counts[TRACED]]
+    row = sim.trace[sim.counts.traced]
     row[0] = code
     row[1] = now
     row[2] = member
     row[3] = source
     row[4] = seq
     row[5] = size
-    sim.counts[TRACED] += 1
+    sim.counts.traced += 1
 
 
 @kernel
@@ -100,7 +87,7 @@ def post_data(sim: Sim, column_number: int, seq: int, attached_bytes: int, now: 
     born = sim.sent_at[column_number, seq % sim.sent_at.shape[1]]
     if sim.attaches:
         sim.attached[column_number, seq % sim.attached.shape[1], sim.attached.shape[2] - 1] = attached_bytes
-        sim.counts[ATTACHED_BYTES] += attached_bytes
+        sim.counts.attached_bytes += attached_bytes
     message = data_message(sim, column_number, seq, GROUP, born)
     take_riders(sim, member, message)
     post(sim, member, message, now)
@@ -129,7 +116,7 @@ def take_riders(sim: Sim, member: int, carrier: int) -> None:
     sim.messages[carrier].rider = rider
     while rider >= 0:
         sim.messages[carrier].wire_bytes += sim.messages[rider].wire_bytes - sim.header_bytes
-        sim.counts[RIDERS] += 1
+        sim.counts.riders += 1
         rider = sim.messages[rider].next
     record.rider = -1
     record.riders = 0
@@ -195,7 +182,7 @@ def _lost(sim: Sim, member: int, now: int) -> bool:
     draw = uniform(sim.seed, MEMBER_STREAM + member, record.draws)
     lost = now < sim.loss_until_ps and draw < sim.data_loss
     if lost:
-        sim.counts[LOST_COUNT] += 1
+        sim.counts.lost += 1
     return bool(lost)
 
 
@@ -208,7 +195,7 @@ def _take(sim: Sim, member: int, message: int, now: int) -> None:
     taken = take_data(sim.received[member], sim.ahead[member], sim.highest[member], column, seq)
     if taken == NEW:
         hold(sim, member, 1, now)
-        sim.counts[DELIVERY_MAX] = max(sim.counts[DELIVERY_MAX], now - record.born)
+        sim.counts.delivery_max = max(sim.counts.delivery_max, now - record.born)
         if sim.tracing:
             note(sim, RECEIVE_EVENT, now, member, column, seq, sim.data_bytes)
     _ask(sim, member, column, now)
@@ -291,6 +278,25 @@ def beat(sim: Sim, column_number: int, now: int) -> None:
 
 
 @kernel
+def release_declared(sim: Sim, member: int, now: int) -> None:
+    """Let go of what a member has newly declared, and see whether everything is stable there by now.
+
+    ``declared`` is what the member had declared before.
+    """
+    stable, declared = sim.stable[member], sim.declared[member]
+    settled = True
+    for j in range(stable.size):
+        if stable[j] > declared[j]:
+            release(sim, member, j, declared[j], stable[j], now)
+            if stable[j] > sim.received[member, j]:
+                hear_of(sim, member, j, stable[j], now)
+        settled &= stable[j] == sim.columns[j].target
+    if settled and not sim.members[member].settled:
+        sim.members[member].settled = 1
+        sim.counts.settled += 1
+
+
+@kernel
 def release(sim: Sim, member: int, column: int, old: int, new: int, now: int) -> None:
     """Let go of the messages of a column that a member has just learned to be stable."""
     hold(sim, member, old - new, now)
@@ -310,10 +316,10 @@ def _make_room(sim: Sim, column_number: int, old: int, new: int, now: int) -> No
     sim.own_stable[column_number] = new
     length = sim.sent_at.shape[1]
     for seq in range(old + 1, new + 1):
-        k = sim.counts[TTS_COUNT]
+        k = sim.counts.tts_count
         if k < sim.tts.size:
             sim.tts[k] = now - sim.sent_at[column_number, seq % length]
-        sim.counts[TTS_COUNT] = k + 1
+        sim.counts.tts_count = k + 1
     if column.sent == new:
         column.heartbeat_at = NEVER
     while column.queued > 0 and column.sent - new < sim.buffer:

@@ -6,16 +6,7 @@ from stablecast.compiling import inlined, kernel
 from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
 from stablecast.simulate.network import DELAY, SHARED, next_link, receive_cost_ps, send_cost_ps
 from stablecast.simulate.queues import GROUP, LOST, RECEIVE, SEND, free_packet, new_packet, put
-from stablecast.simulate.state import (
-    DROPPED,
-    HOST_QUEUE_MAX,
-    LOST_COUNT,
-    ON_LINKS,
-    QUEUE_MAX,
-    QUEUE_RECORDS,
-    QUEUE_SUM,
-)
-from stablecast.simulate.struct import Sim
+from stablecast.simulate.state import Sim
 
 
 @inlined
@@ -34,7 +25,7 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
     """Queue a packet on a link: one after the other onto the wire, then the propagation delay."""
     queued = make_room(sim, link, now)
     if sim.queue_limit > 0 and queued >= sim.queue_limit:
-        sim.counts[DROPPED] += 1
+        sim.counts.dropped += 1
         free_packet(sim, packet)
         return
     message = sim.messages[sim.packets[packet].message]
@@ -44,10 +35,10 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
     if queued == 0:
         server.leaving = packet
     server.queued = queued + 1
-    sim.counts[QUEUE_MAX] = max(sim.counts[QUEUE_MAX], queued + 1)
-    sim.counts[QUEUE_SUM] += queued + 1
-    sim.counts[QUEUE_RECORDS] += 1
-    sim.counts[ON_LINKS] += 1
+    sim.counts.queue_max = max(sim.counts.queue_max, queued + 1)
+    sim.counts.queue_sum += queued + 1
+    sim.counts.queue_records += 1
+    sim.counts.on_links += 1
     sim.hops[message.kind] += 1
     sim.hop_bytes[message.kind] += message.wire_bytes
     job = link
@@ -56,7 +47,7 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
         draw = uniform(sim.seed, LINK_STREAM + link, server.taken)
         if now < sim.loss_until_ps and draw < sim.links[link].loss:
             job = LOST
-            sim.counts[LOST_COUNT] += 1
+            sim.counts.lost += 1
     sim.packets[packet].job = job
     put(sim, link, packet, leaves + sim.links[link].propagation_ps)
 
@@ -64,7 +55,7 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
 @inlined
 def leave_link(sim: Sim, link: int, packet: int) -> None:
     """Forget a packet that has come out of a link, before it can be given back."""
-    sim.counts[ON_LINKS] -= 1
+    sim.counts.on_links -= 1
     server = sim.servers[link]
     if server.queued > 0 and server.leaving == packet:
         server.queued -= 1
@@ -77,7 +68,7 @@ def put_at_host(sim: Sim, server: int, packet: int, cost_ps: int, now: int) -> N
     host = sim.servers[server]
     host.free_at = max(now, host.free_at) + cost_ps
     host.queued += 1
-    sim.counts[HOST_QUEUE_MAX] = max(sim.counts[HOST_QUEUE_MAX], host.queued)
+    sim.counts.host_queue_max = max(sim.counts.host_queue_max, host.queued)
     put(sim, server, packet, host.free_at)
 
 

@@ -1,0 +1,132 @@
+"""Room for what is under way: how much of it an event can take, and how much memory a run may use for it.
+
+Before each event the loop compares what is free with the most that any event can take (:class:`Burst`), and
+returns to Python if less is free.  Python then doubles what is nearly used up, so that queues that grow to n
+packets are copied log n times.
+
+Queues need not be bounded.  Where members send faster than the network carries, for instance because they
+retransmit long before an answer can come, they grow for as long as the run lasts.  A run is therefore refused
+room beyond half of the memory that was available when it started.  The other half is for the copy that is
+alive while an array is replaced by a larger one, and for what else the machine does.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from stablecast.errors import InvalidInput
+from stablecast.protocols.contract import Protocol
+from stablecast.simulate.costs import PS_PER_US
+from stablecast.simulate.queues import grow
+from stablecast.simulate.setup import Setup
+from stablecast.simulate.state import RIDERS_MAX, Sim
+
+CASTS_MAX = 4
+"""Messages to all that one kernel call sends at most."""
+HEAP_SPARE = 16
+NO_LIMIT = 1 << 62
+ALLOWED_BYTES_MIN = 256 << 20
+"""What a run may use however little memory is available."""
+
+
+class Burst(NamedTuple):
+    """The most that one event can take."""
+
+    packets: int
+    messages: int
+    slots: int
+
+
+def burst_of(setup: Setup, protocol: Protocol, sim: Sim) -> Burst:
+    """Return the most packets, messages and arrays that one event can take."""
+    sends, arrays = protocol.most_sends(setup.sizes), protocol.most_arrays(setup.sizes)
+    degree = int((sim.nodes.cast_stop - sim.nodes.cast_start).max())
+    data = 0
+    if sim.messages_each > 0:
+        data = 40 + sim.columns.size + (sim.buffer if sim.group_senders else 0)
+    ridden = RIDERS_MAX if sim.piggyback_ps > 0 else 0
+    messages = 2 * (ridden + 1) * sends + data + 2
+    # Of one call's messages a few go to all, and the others to one member each.
+    casts = min(messages, 2 * (ridden + 1) * CASTS_MAX + data + 2)
+    to_all = sim.member_count if sim.one_by_one else degree
+    return Burst(casts * (to_all + 2) + 3 * messages, messages, 2 * (ridden + 1) * arrays + data + 2)
+
+
+def give_room(sim: Sim, burst: Burst, bytes_max: int) -> None:
+    """Double what is nearly used up; raise :class:`InvalidInput` if that takes more memory than allowed."""
+    ctl = sim.ctl
+    packets = max(sim.packets.size, burst.packets) if ctl.free_packets < burst.packets else 0
+    messages = max(sim.messages.size, burst.messages) if ctl.free_messages < burst.messages else 0
+    slots = max(sim.slot_next.size, burst.slots) if ctl.free_slots < burst.slots else 0
+    free_entries = sim.heap.size - ctl.heap
+    heap = max(sim.heap.size, burst.packets) if free_entries < burst.packets + HEAP_SPARE else 0
+    slot_bytes = 2 * sim.slot_next.itemsize + sim.arrays.shape[1] * sim.arrays.itemsize
+    more = slots * slot_bytes + heap * sim.heap.itemsize
+    more += packets * sim.packets.itemsize + messages * sim.messages.itemsize
+    needed = _used_bytes(sim) + more
+    if more > 0 and needed > bytes_max:
+        raise InvalidInput(_refusal(sim, needed, bytes_max))
+    try:
+        grow(sim, packets=packets, messages=messages, slots=slots, heap=heap)
+        _grow_arrays(sim, slots)
+    except MemoryError:
+        raise InvalidInput(_refusal(sim, needed, bytes_max)) from None
+
+
+def _grow_arrays(sim: Sim, slots: int) -> None:
+    """Give each of so many more slots its row."""
+    if slots:
+        old = sim.arrays
+        sim.arrays = np.zeros((old.shape[0] + slots, old.shape[1]), old.dtype)
+        sim.arrays[: old.shape[0]] = old
+
+
+def _used_bytes(sim: Sim) -> int:
+    arrays = (sim.packets, sim.messages, sim.heap, sim.slot_next, sim.slot_uses, sim.arrays)
+    return sum(array.nbytes for array in arrays)
+
+
+def _refusal(sim: Sim, bytes_needed: int, bytes_max: int) -> str:
+    packets = sim.packets.size - int(sim.ctl.free_packets)
+    messages = sim.messages.size - int(sim.ctl.free_messages)
+    now_us = int(sim.ctl.now) / PS_PER_US
+    return (
+        f"{messages:,} messages in {packets:,} packets are under way after {now_us:,.0f} µs;"
+        f" room for more takes {_mebibytes(bytes_needed)}, and {_mebibytes(bytes_max)} are allowed"
+        " (take a longer resend time or period, a lower rate, a queue limit, or fewer members)"
+    )
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / (1 << 20):,.0f} MiB"
+
+
+def allowed_bytes() -> int:
+    """Return how much memory a run that starts now may use for what is under way."""
+    return max(_available_bytes() // 2, ALLOWED_BYTES_MIN)
+
+
+def _available_bytes() -> int:
+    """Return the memory that can be had without swapping, or all that there is where that is not told."""
+    for line in _lines("/proc/meminfo"):
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return min(int(value.split()[0]) * 1024, _container_bytes())
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _container_bytes() -> int:
+    """Return the limit of the container that this process runs in, if there is one."""
+    limits = [int(line) for line in _lines("/sys/fs/cgroup/memory.max") if line.isdigit()]
+    return min(limits, default=NO_LIMIT)
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
