@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling.dispatch import kernel as _named_first  # noqa: F401  # numba comes second
+from stablecast.compiling.structs import Record
 from stablecast.compiling.tables import TableType
 
 import numba  # isort: skip
@@ -41,7 +42,6 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import (
     NativeValue,
     infer_getattr,
-    intrinsic,
     lower_builtin,
     lower_getattr_generic,
     lower_setattr_generic,
@@ -62,20 +62,28 @@ NOTHING, ARRAY, RECEIVED, SAME = 0, 1, 2, 3
 BY_KIND = -1
 """In place of a send's bytes: what its type and the arrays that it carries come to."""
 
-MARKS = np.dtype(
-    [
-        ("sends", np.int64),  # messages of this call, and rows of arrays among them
-        ("arrays", np.int64),
-        ("learned", np.int64),  # the execution whose result became known, 0 for none
-        ("rose", np.int64),  # whether ``stable`` rose
-        ("finished", np.int64),  # the execution that has nothing more to do here, 0 for none
-        ("timer", np.int64),  # when the timer is to go off, -1 if it was not touched
-        ("changes", np.int64),  # members admitted or removed
-        ("overflow", np.int64),  # sends for which there was no room
-    ],
-    align=True,
-)
-"""What one call of a kernel did."""
+class Marks(Record):
+    """What one call of a kernel did."""
+
+    sends: int
+    """Messages of this call."""
+    arrays: int
+    """Rows of arrays among them."""
+    learned: int
+    """The execution whose result became known, 0 for none."""
+    rose: int
+    """Whether ``stable`` rose."""
+    finished: int
+    """The execution that has nothing more to do here, 0 for none."""
+    timer: int
+    """When the timer is to go off, -1 if it was not touched."""
+    changes: int
+    """Members admitted or removed."""
+    overflow: int
+    """Sends for which there was no room."""
+
+
+MARKS = Marks.dtype
 
 
 class Words:
@@ -238,6 +246,7 @@ class Rows:
         self.attached = attached
         self.index = {name: slot.at for name, slot in layout.fields if slot.storage == "number"}
         self.params = Params(self.block, layout)
+        self.outbox: Any = None
         self._kept: dict[str, Any] = {}
         self.point("received", received)
         self.point("stable", stable)
@@ -361,6 +370,7 @@ class SentRows(NamedTuple):
         """Tell a group's block where these are; called again when one of them was replaced."""
         for name, array in self._asdict().items():
             rows.point("sent_numbers" if name == "numbers" else name, array)
+        rows.outbox = self
         rows.set("arrays_step", self.arrays.strides[0])
         rows.set("room", self.kind.size)
 
@@ -373,6 +383,24 @@ class Arrived:
         self.numbers, self.array, self.block = numbers, array, rows.block
         self.address, self.layout = rows.address, rows.layout
         self.numbers_address, self.array_address = int(numbers.ctypes.data), int(array.ctypes.data)
+
+
+FIRST_NUMBER = "execution"
+"""The field of a record of the simulator's at which the numbers of a message begin."""
+
+
+def outbox_of(rows: Any, number: int) -> Any:
+    """Return the outbox of one member's call."""
+    return OutboxView(rows, rows.outbox, number)
+
+
+def letter_of(rows: Any, kind: int, source: int, record: Any, array: Any) -> Any:
+    """Return a message of the simulator's network: its numbers lie in a record, and it carries an array."""
+    first = record.dtype.names.index(FIRST_NUMBER)
+    numbers = [record[name] for name in record.dtype.names[first : first + NUMBERS_MAX]]
+    letter = Arrived(rows, np.array(numbers, np.int64), array)
+    letter.kind, letter.source = kind, source
+    return letter
 
 
 def send(out: Any, dest: int, message: Any) -> None:
@@ -740,33 +768,34 @@ def _at_number(context: Any, builder: Any, made: Any, given: Any, args: Any) -> 
     return member._getvalue()
 
 
-@intrinsic
-def compiled_outbox(typingctx: Any, rows: Any, number: Any) -> Any:
-    """Return the outbox of one member's call."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _at_number(context, builder, sig.return_type, sig.args[0], args)
-
-    return signature(OutboxType(rows.layout.wide), rows, types.int64), code
+@infer_global(outbox_of)
+class _OutboxOf(AbstractTemplate):
+    def generic(self, args: Any, kwargs: Any) -> Any:
+        rows, _ = args
+        return signature(OutboxType(rows.layout.wide), rows, types.int64)
 
 
-@intrinsic
-def compiled_letter(typingctx: Any, rows: Any, kind: Any, source: Any, record: Any, array: Any) -> Any:
-    """Return a message under way: its numbers begin at a record's ``execution``, and it carries an array."""
+@lower_builtin(outbox_of, RowsType, types.int64)
+def _outbox_of(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _at_number(context, builder, sig.return_type, sig.args[0], args)
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-        given = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
-        made.block, made.kind, made.source = given.block, args[1], args[2]
-        if isinstance(sig.args[3], types.Record):
-            offset = sig.args[3].offset("execution")
-            made.numbers = cgutils.pointer_add(builder, args[3], offset, made.numbers.type)
-        else:
-            made.numbers = arrayobj.make_array(sig.args[3])(context, builder, args[3]).data
-        made.array = arrayobj.make_array(sig.args[4])(context, builder, args[4]).data
-        return made._getvalue()
 
-    return signature(LetterType(rows.layout.wide), rows, types.int64, types.int64, record, array), code
+@infer_global(letter_of)
+class _LetterOf(AbstractTemplate):
+    def generic(self, args: Any, kwargs: Any) -> Any:
+        rows, _, _, record, array = args
+        return signature(LetterType(rows.layout.wide), rows, types.int64, types.int64, record, array)
+
+
+@lower_builtin(letter_of, RowsType, types.int64, types.int64, types.Record, types.Array)
+def _letter_of(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    given = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
+    made.block, made.kind, made.source = given.block, args[1], args[2]
+    offset = sig.args[3].offset(FIRST_NUMBER)
+    made.numbers = cgutils.pointer_add(builder, args[3], offset, made.numbers.type)
+    made.array = arrayobj.make_array(sig.args[4])(context, builder, args[4]).data
+    return made._getvalue()
 
 
 @infer_global(read)

@@ -102,8 +102,8 @@ def check_by_book(sim: Sim, member: int) -> None:
     if not exceeds(stable, sim.constructed):
         return
     for j in range(sim.member_count):
-        status = sim.own[member, sim.book + j]
-        same = sim.own[j, sim.book + j] == status
+        status = sim.sequences[member, sim.book + j]
+        same = sim.sequences[j, sim.book + j] == status
         if status % 2 == 1 and same and sim.members[j].alive:
             for c in range(stable.size):
                 if stable[c] > sim.constructed[c] and stable[c] > sim.received[j, c]:

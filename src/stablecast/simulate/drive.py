@@ -20,7 +20,7 @@ keeps the same order.
 
 What can go wrong: a kernel that changes ``stable`` without setting ``ROSE`` is not checked here.  The check
 at the end of the run finds the difference from ``declared``.  A kernel that sends more than its protocol said
-writes beyond the outbox; nothing checks that in compiled code.
+finds no room in the outbox; that ends the run.
 """
 
 from __future__ import annotations
@@ -31,25 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling import inlined, kernel
+from stablecast.compiling.views import ARRAY, NOTHING, RECEIVED, SAME, Rows, letter_of
 from stablecast.frontier import copy_into
-from stablecast.protocols.contract.kernels import (
-    ARRAY,
-    AS_IT_IS,
-    CHANGE_STATUS,
-    CHANGES,
-    FINISHED,
-    GROUP,
-    LEARNED,
-    NOTHING,
-    RECEIVED,
-    ROSE,
-    SAME,
-    SENDS,
-    TIMER,
-    Message,
-)
+from stablecast.protocols.contract.kernels import AS_IT_IS, CHANGE_STATUS, GROUP
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
 from stablecast.simulate.checks import (
+    TOO_MANY_SENDS,
     bring_truth_up_to_date,
     check_declaration,
     is_required,
@@ -70,7 +57,7 @@ def note_handling(sim: Sim, member: int, message: int, now: int) -> None:
     record = sim.members[member]
     record.received += 1
     execution = sim.messages[message].execution
-    if execution > record.begun:
+    if execution > record.begun and not sim.roundless:
         record.begun = execution
         record.before_at = record.begun_at
         record.begun_at = now
@@ -113,17 +100,20 @@ def look_at_load(sim: Sim, now: int) -> None:
 def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     """Send what a kernel call sent, then measure and check what it learned."""
     marks = sim.out_marks
-    if marks[TIMER] != AS_IT_IS:
-        sim.members[member].protocol_at = marks[TIMER]
+    if marks.overflow > 0:
+        sim.counts.violation = TOO_MANY_SENDS
+        sim.counts.violation_member = member
+    if marks.timer != AS_IT_IS:
+        sim.members[member].protocol_at = marks.timer
     arrays = 0
-    for k in range(marks[SENDS]):
+    for k in range(marks.sends):
         arrays = send_one(sim, member, k, arrays, depth, now)
     let_go_of_array(sim)
-    if marks[CHANGES] > 0:
+    if marks.changes > 0:
         note_changes(sim, member, now)
-    if marks[LEARNED] > 0 and not sim.roundless:
-        note_learned(sim, member, marks[LEARNED], now)
-    if marks[ROSE]:
+    if marks.learned > 0 and not sim.roundless:
+        note_learned(sim, member, marks.learned, now)
+    if marks.rose:
         check_declaration(sim, member)
         if sim.messages_each > 0:
             release_declared(sim, member, now)
@@ -131,14 +121,14 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
         if sim.roundless:
             note_end_so_far(sim, now)
             see_whether_over(sim)
-    if marks[FINISHED] > sim.members[member].finished:
-        sim.members[member].finished = marks[FINISHED]
+    if marks.finished > sim.members[member].finished:
+        sim.members[member].finished = marks.finished
         note_end_so_far(sim, now)
         if sim.autonomous:
             see_whether_over(sim)
         elif member == 0:
             sim.counts.planned += 1
-            if marks[FINISHED] == sim.counts.started:
+            if marks.finished == sim.counts.started:
                 sim.counts.running = 0
 
 
@@ -193,7 +183,7 @@ def note_learned_by_timers(sim: Sim, execution: int, now: int) -> None:
 @kernel
 def note_changes(sim: Sim, member: int, now: int) -> None:
     """Keep the book of who is in; a member that strikes itself off has left, or wants to come back."""
-    for k in range(sim.out_marks[CHANGES]):
+    for k in range(sim.out_marks.changes):
         change = sim.out_changes[k]
         status = (abs(change) - 1) // CHANGE_STATUS
         j = (abs(change) - 1) % CHANGE_STATUS
@@ -273,7 +263,7 @@ def omit(sim: Sim, member: int, now: int) -> None:
         draw = uniform(sim.seed, OMISSION_STREAM, step * sim.omissions + d)
         victim = int(draw * sim.member_count * sim.omit_among)
         k = victim % sim.omit_among
-        if victim // sim.omit_among == member and k < sim.out_marks[SENDS]:
+        if victim // sim.omit_among == member and k < sim.out_marks.sends:
             sim.out_dest[k] = NOWHERE
 
 
@@ -313,28 +303,29 @@ def snapshot(sim: Sim, member: int) -> int:
 
 
 @inlined
-def message_view(sim: Sim, message: int) -> Message:
-    """Return a message as kernels see it, with the array that it carries (some array if it carries none)."""
+def carried(sim: Sim, message: int) -> IntArray:
+    """Return the row of arrays that a message carries (some row if it carries none)."""
+    slot = sim.messages[message].slot
+    return sim.received[ROW_ITSELF - slot] if slot <= ROW_ITSELF else sim.arrays[max(slot, 0)]
+
+
+@inlined
+def letter_for(sim: Sim, rows: Rows, message: int) -> Any:
+    """Return a message as the protocol's ``receive`` takes it."""
     record = sim.messages[message]
-    if record.slot <= ROW_ITSELF:
-        array = sim.received[ROW_ITSELF - record.slot]
-    else:
-        array = sim.arrays[max(record.slot, 0)]
-    return Message(record.kind, record.source, record.execution, array, record.first, record.last)
+    return letter_of(rows, record.kind, record.source, record, carried(sim, message))
 
 
 @kernel
-def array_bytes(sim: Sim, member: int, message: int) -> int:
-    """Return the bytes of an array on the wire: all its entries, or the changed ones with their places."""
+def saved_bytes(sim: Sim, member: int, message: int) -> int:
+    """Return how many bytes less an array takes where only changed entries are sent, with their places."""
     full = sim.wire_entries * sim.entry_bytes
-    if not sim.changed_only:
-        return int(full)
-    array, last = message_view(sim, message).array, sim.last_sent[member, sim.messages[message].kind]
+    array, last = carried(sim, message), sim.last_sent[member, sim.messages[message].kind]
     changed = 0
-    for j in range(array.size):
+    for j in range(last.size):
         changed += array[j] != last[j]
         last[j] = array[j]
-    return int(min(full, changed * sim.wire_entries // array.size * 2 * sim.entry_bytes))
+    return int(full - min(full, changed * sim.wire_entries // last.size * 2 * sim.entry_bytes))
 
 
 @kernel
@@ -351,15 +342,18 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
     if sim.out_dest[k] == NOWHERE:
         sim.counts.lost += 1
         return int(arrays + (sim.out_carries[k] == ARRAY))
+    kind = sim.out_kind[k]
     weighed = sim.out_payload[k] >= 0
-    payload = sim.out_payload[k] if weighed else sim.kind_bytes[sim.out_kind[k]]
-    size = sim.header_bytes + payload
-    message = new_message(sim, sim.out_kind[k], member, sim.out_dest[k], size)
+    payload = sim.out_payload[k] if weighed else sim.kind_bytes[kind]
+    message = new_message(sim, kind, member, sim.out_dest[k], sim.header_bytes + payload)
     record = sim.messages[message]
-    record.execution = sim.out_execution[k]
     record.depth = depth + 1
-    record.first = sim.out_first[k]
-    record.last = sim.out_second[k]
+    if sim.kind_numbers[kind] > 0:
+        record.execution = sim.out_numbers[k, 0]
+        record.first = sim.out_numbers[k, 1]
+        record.last = sim.out_numbers[k, 2]
+        record.column = sim.out_numbers[k, 3]
+        record.born = sim.out_numbers[k, 4]
     if sim.out_carries[k] == ARRAY:
         let_go_of_array(sim)
         record.slot = sim.out_slot[arrays]
@@ -372,8 +366,8 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
         sim.slot_uses[record.slot] += 1
     elif sim.out_carries[k] == RECEIVED:
         record.slot = snapshot(sim, member)
-    if sim.out_carries[k] != NOTHING and not weighed:
-        record.wire_bytes += array_bytes(sim, member, message)
+    if sim.changed_only and sim.out_carries[k] != NOTHING and not weighed:
+        record.wire_bytes -= saved_bytes(sim, member, message)
     sim.counts.rounds = max(sim.counts.rounds, depth + 1)
     if sim.one_by_one and record.dest == GROUP:
         sim.members[member].sent += sim.member_count - 1

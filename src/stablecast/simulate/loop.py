@@ -28,24 +28,24 @@ What can go wrong:
 - A run whose timers never end, for instance with members that wait for a crashed one, is bounded by
   ``until_ps`` alone.
 
-The imports marked ``# the protocol`` and so on are the only lines that differ between protocols:
-:mod:`stablecast.simulate.compiled` writes a copy of this file for each of them, because numba keeps compiled
-code only for functions that import what they call.
+The protocol's kernels are globals of this module that it does not define: :mod:`stablecast.simulate.compiled`
+writes a copy of this file for each set of kernels, and puts them into it before it is run, because numba keeps
+compiled code only for functions of a file.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from stablecast.compiling import inlined, kernel
-from stablecast.protocols.contract.kernels import GONE, Member, Message, Outbox, clear
-from stablecast.protocols.contract.kernels import no_attach as attach  # its attach
-from stablecast.protocols.contract.kernels import no_take as take  # its take
-from stablecast.protocols.coordp import handle_timer, init, receive, start  # the protocol
+from stablecast.compiling.views import Rows, outbox_of
+from stablecast.protocols.contract.kernels import clear
 from stablecast.simulate.drive import (
     after_kernel,
     catch_up,
     is_cut_off,
+    letter_for,
     look_at_load,
-    message_view,
     note_handling,
     note_start,
     omit,
@@ -70,115 +70,82 @@ from stablecast.simulate.state import DATA, PRESSURE, Sim
 from stablecast.simulate.traffic import hand_over, handle_data, handle_deadlines, post_data
 from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route, take_detour
 
+# The protocol's kernels, put in by ``compiled.py``.
+init: Any
+start: Any
+receive: Any
+timer: Any
+gone: Any
+leave: Any
+attach: Any
+take: Any
+
 DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP, ROUND_OVER = range(7)
 """Why the loop returned."""
 
 
-@inlined
-def member_view(sim: Sim, i: int) -> Member:
-    """Return the member as its kernels see it."""
-    place = sim.place_flat[sim.place_start[i] : sim.place_start[i + 1]]
-    return Member(
-        i,
-        sim.member_count,
-        sim.received[i],
-        sim.gathered[i],
-        sim.stable[i],
-        sim.reg[i],
-        place,
-        sim.own[i],
-        sim.params[0],
-        sim.seed,
-        sim.attached,
-    )
-
-
-@inlined
-def outbox(sim: Sim) -> Outbox:
-    """Return the outbox that kernels put their sends into."""
-    return Outbox(
-        sim.out_marks,
-        sim.out_kind,
-        sim.out_dest,
-        sim.out_execution,
-        sim.out_carries,
-        sim.out_slot,
-        sim.out_first,
-        sim.out_second,
-        sim.out_payload,
-        sim.out_changes,
-        sim.arrays,
-    )
-
-
 @kernel
-def begin(sim: Sim, now: int) -> None:
+def begin(sim: Sim, rows: Rows, now: int) -> None:
     """Let member 0 start executions that are due."""
     if not start_is_due(sim, now):
         return
     note_start(sim, now)
     clear(sim.out_marks)
-    start(member_view(sim, 0), now, outbox(sim))
+    start(rows[0], now, outbox_of(rows, 0))
     if joins_at_start(sim):
-        sim.members[0].begun = sim.out_execution[0]
+        sim.members[0].begun = sim.out_numbers[0, 0]
         sim.members[0].before_at = sim.members[0].begun_at
         sim.members[0].begun_at = now
     after_kernel(sim, 0, 0, now)
 
 
 @kernel
-def handle_protocol(sim: Sim, i: int, message: int, now: int) -> None:
+def handle_protocol(sim: Sim, rows: Rows, i: int, message: int, now: int) -> None:
     """Give a stability message to a member's kernel."""
     note_handling(sim, i, message, now)
     clear(sim.out_marks)
-    receive(member_view(sim, i), message_view(sim, message), now, outbox(sim))
+    receive(rows[i], letter_for(sim, rows, message), now, outbox_of(rows, i))
     after_kernel(sim, i, sim.messages[message].depth, now)
     if sim.faulty:
-        come_back(sim, now)
+        come_back(sim, rows, now)
     if i == 0:
-        begin(sim, now)
-
-
-@inlined
-def told_gone(sim: Sim, gone: int) -> Message:
-    """Return what a failure detector tells: who is gone, and which column it led."""
-    return Message(GONE, gone, 0, sim.arrays[0], sim.members[gone].column, 0)
+        begin(sim, rows, now)
 
 
 @kernel
-def tell(sim: Sim, i: int, gone: int, now: int) -> None:
+def tell(sim: Sim, rows: Rows, i: int, member: int, now: int) -> None:
     """Let a failure detector tell a member that another one is gone."""
     if sim.members[i].alive:
         clear(sim.out_marks)
-        receive(member_view(sim, i), told_gone(sim, gone), now, outbox(sim))
+        gone(rows[i], member, sim.members[member].column, now, outbox_of(rows, i))
         after_kernel(sim, i, 0, now)
         if sim.counts.started > 0:
             if i == 0:
-                begin(sim, now)
+                begin(sim, rows, now)
             if uses_timers(sim):
                 set_timer(sim, i)
 
 
 @kernel
-def come_in(sim: Sim, i: int, now: int) -> None:
+def come_in(sim: Sim, rows: Rows, i: int, now: int) -> None:
     """Let a member begin to take part."""
     clear(sim.out_marks)
-    init(member_view(sim, i), now, outbox(sim))
+    init(rows[i], now, outbox_of(rows, i))
     after_kernel(sim, i, 0, now)
 
 
 @kernel
-def come_back(sim: Sim, now: int) -> None:
+def come_back(sim: Sim, rows: Rows, now: int) -> None:
     """A member that has just found itself struck off catches up and comes in anew."""
     i = sim.counts.returning - 1
     if i >= 0:
         sim.counts.returning = 0
         catch_up(sim, i, now)
-        come_in(sim, i, now)
+        come_in(sim, rows, i, now)
 
 
 @kernel
-def let_in(sim: Sim, number: int, now: int) -> None:
+def let_in(sim: Sim, rows: Rows, number: int, now: int) -> None:
     """Let a member join, or wait for the next round where admission is limited."""
     i = sim.faults[number].member
     sim.faults[number].side = 0
@@ -189,38 +156,39 @@ def let_in(sim: Sim, number: int, now: int) -> None:
     sim.counts.let_in += 1
     sim.members[i].alive = 1
     catch_up(sim, i, now)
-    come_in(sim, i, now)
+    come_in(sim, rows, i, now)
     set_timer(sim, i)
 
 
 @kernel
-def open_gate(sim: Sim, now: int) -> None:
+def open_gate(sim: Sim, rows: Rows, now: int) -> None:
     """A round is over: those who wait to join may, as many as in any round."""
     sim.counts.let_in = 0
     for number in range(sim.fault_count):
         if sim.faults[number].what == JOIN and sim.faults[number].side == WAITING:
             sim.counts.struck_faults += 1
-            let_in(sim, number, now)
+            let_in(sim, rows, number, now)
 
 
 @kernel
-def strike(sim: Sim, number: int, now: int) -> None:
+def strike(sim: Sim, rows: Rows, number: int, now: int) -> None:
     """A fault happens."""
     sim.ctl.now = now
     sim.counts.struck_faults += 1
     i = sim.faults[number].member
     if sim.faults[number].what == JOIN:
-        let_in(sim, number, now)
+        let_in(sim, rows, number, now)
     elif sim.faults[number].what == TELL:
-        tell(sim, i, sim.faults[number].side, now)
+        tell(sim, rows, i, sim.faults[number].side, now)
     elif sim.faults[number].what == MOVE:
         sim.members[i].side = sim.faults[number].side
     elif sim.members[i].alive:
         sim.members[i].left = 1
         sim.members[i].left_at = now
-        if sim.faults[number].what == LEAVE and sim.leaving >= 0:
-            sim.reg[i, sim.leaving] = 1
-            sim.members[i].protocol_at = now
+        if sim.faults[number].what == LEAVE and sim.leaves:
+            clear(sim.out_marks)
+            leave(rows[i], now, outbox_of(rows, i))
+            after_kernel(sim, i, 0, now)
             set_timer(sim, i)
         else:
             sim.members[i].alive = 0
@@ -228,27 +196,27 @@ def strike(sim: Sim, number: int, now: int) -> None:
 
 
 @kernel
-def take_in(sim: Sim, i: int, message: int, before: int, now: int) -> None:
+def take_in(sim: Sim, rows: Rows, i: int, message: int, before: int, now: int) -> None:
     """Tell a member's protocol that a data message has made the prefix of its column grow."""
     column = sim.messages[message].column
     clear(sim.out_marks)
-    take(member_view(sim, i), column, sim.columns[column].leader, before, now, outbox(sim))
+    take(rows[i], column, sim.columns[column].leader, before, now, outbox_of(rows, i))
     after_kernel(sim, i, 0, now)
 
 
 @kernel
-def send_attached(sim: Sim, i: int, now: int) -> None:
+def send_attached(sim: Sim, rows: Rows, i: int, now: int) -> None:
     """Send the data message that a member has numbered, with what its protocol attaches to it."""
     column = sim.members[i].column
     if column >= 0 and sim.columns[column].attached < sim.columns[column].sent:
         number = sim.columns[column].sent
         sim.columns[column].attached = number
-        size = attach(member_view(sim, i), column, number, now)
+        size = attach(rows[i], column, number, now)
         post_data(sim, column, number, size, now)
 
 
 @kernel
-def handle(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
+def handle(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> None:
     """Let a member receive a packet, with what rides inside it."""
     message = sim.packets[packet].message
     if sim.faulty and is_cut_off(sim, i, sim.messages[message].source):
@@ -257,24 +225,24 @@ def handle(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
     kind, column = sim.messages[message].kind, sim.messages[message].column
     before = sim.received[i, column] if kind == DATA else 0
     if kind < DATA:
-        handle_protocol(sim, i, message, now)
+        handle_protocol(sim, rows, i, message, now)
     elif handle_data(sim, i, message, now):
         if sim.takes and kind == DATA and sim.received[i, column] > before:
-            take_in(sim, i, message, before, now)
+            take_in(sim, rows, i, message, before, now)
         rider = sim.messages[message].rider
         while rider >= 0:
             if sim.messages[rider].dest == GROUP or sim.messages[rider].dest == i:
-                handle_protocol(sim, i, rider, now)
+                handle_protocol(sim, rows, i, rider, now)
             rider = sim.messages[rider].next
         if i == 0 and sim.trigger == PRESSURE:
-            begin(sim, now)
+            begin(sim, rows, now)
     free_packet(sim, packet)
     if timed:
         set_timer(sim, i)
 
 
 @inlined
-def arrive(sim: Sim, link: int, packet: int, now: int, timed: bool) -> None:
+def arrive(sim: Sim, rows: Rows, link: int, packet: int, now: int, timed: bool) -> None:
     """A packet comes out of a link: onwards first, then to the member on this node."""
     leave_link(sim, link, packet)
     if sim.packets[packet].job == LOST:
@@ -296,24 +264,24 @@ def arrive(sim: Sim, link: int, packet: int, now: int, timed: bool) -> None:
         return
     if sim.detours > 0 and take_detour(sim, sim.nodes[node].member, local, now):
         return
-    deliver(sim, sim.nodes[node].member, local, now, timed)
+    deliver(sim, rows, sim.nodes[node].member, local, now, timed)
 
 
 @inlined
-def deliver(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
+def deliver(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> None:
     """Give a packet to a member, by way of its processor if that takes time."""
     if sim.hosts_free:
-        handle(sim, i, packet, now, timed)
+        handle(sim, rows, i, packet, now, timed)
     else:
         receive_at_host(sim, i, packet, now)
 
 
 @inlined
-def finish_job(sim: Sim, i: int, packet: int, now: int, timed: bool) -> None:
+def finish_job(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> None:
     """A member's processor is through with a packet."""
     job = sim.packets[packet].job
     if job == RECEIVE:
-        handle(sim, i, packet, now, timed)
+        handle(sim, rows, i, packet, now, timed)
     elif job == SEND:
         if sim.faulty and not sim.members[i].alive:
             free_packet(sim, packet)
@@ -330,7 +298,7 @@ def uses_timers(sim: Sim) -> bool:
 
 
 @kernel
-def ring(sim: Sim, i: int, now: int) -> None:
+def ring(sim: Sim, rows: Rows, i: int, now: int) -> None:
     """A member's timer goes off; an entry that it has outgrown is ignored."""
     if sim.members[i].timer_at != now:
         return
@@ -341,29 +309,29 @@ def ring(sim: Sim, i: int, now: int) -> None:
     if sim.members[i].send_at <= now:
         hand_over(sim, i, now)
         if sim.attaches:
-            send_attached(sim, i, now)
+            send_attached(sim, rows, i, now)
     handle_deadlines(sim, i, now)
     if sim.members[i].protocol_at <= now:
         sim.members[i].protocol_at = NEVER
         clear(sim.out_marks)
-        handle_timer(member_view(sim, i), now, outbox(sim))
+        timer(rows[i], now, outbox_of(rows, i))
         if sim.omissions > 0:
             omit(sim, i, now)
         after_kernel(sim, i, 0, now)
     if i == 0:
-        begin(sim, now)
+        begin(sim, rows, now)
     set_timer(sim, i)
 
 
 @kernel
-def open_run(sim: Sim) -> None:
+def open_run(sim: Sim, rows: Rows) -> None:
     """Set faults to come, and let those happen that are there from the start."""
     counts = sim.counts
     counts.sample_at = sim.sample_ps
     for number in range(sim.fault_count):
         what = sim.faults[number].what
         if sim.faults[number].at == 0 and what in (CRASH, MOVE, TELL):
-            strike(sim, number, 0)
+            strike(sim, rows, number, 0)
         else:
             server = sim.link_count + sim.node_count + 2 * sim.member_count + sim.detours + number
             heap_push(sim, sim.faults[number].at, server)
@@ -372,7 +340,7 @@ def open_run(sim: Sim) -> None:
 
 
 @kernel
-def enter(sim: Sim, packets_min: int, messages_min: int, slots_min: int) -> bool:
+def enter(sim: Sim, rows: Rows, packets_min: int, messages_min: int, slots_min: int) -> bool:
     """Open the run and let all members come in; tell whether there was room for all of them so far.
 
     When all are in, set every timer and start the first execution if it is due at once.
@@ -381,7 +349,7 @@ def enter(sim: Sim, packets_min: int, messages_min: int, slots_min: int) -> bool
     if counts.entered > sim.member_count:
         return True
     if counts.entered == 0:
-        open_run(sim)
+        open_run(sim, rows)
         counts.entered = 1
     while sim.autonomous and counts.entered <= sim.member_count:
         if sim.ctl.free_packets < packets_min or sim.ctl.free_messages < messages_min:
@@ -390,13 +358,13 @@ def enter(sim: Sim, packets_min: int, messages_min: int, slots_min: int) -> bool
             return False
         i = counts.entered - 1
         if sim.members[i].alive:
-            come_in(sim, i, 0)
+            come_in(sim, rows, i, 0)
         counts.entered += 1
     counts.entered = sim.member_count + 1
     if uses_timers(sim):
         for i in range(sim.member_count):
             set_timer(sim, i)
-    begin(sim, 0)
+    begin(sim, rows, 0)
     if uses_timers(sim):
         set_timer(sim, 0)
     return True
@@ -404,7 +372,7 @@ def enter(sim: Sim, packets_min: int, messages_min: int, slots_min: int) -> bool
 
 @kernel
 def run(
-    sim: Sim, packets_min: int, messages_min: int, slots_min: int, trace_min: int, events_max: int
+    sim: Sim, rows: Rows, packets_min: int, messages_min: int, slots_min: int, trace_min: int, events_max: int
 ) -> int:
     """Handle events in order until none is left or Python is needed.
 
@@ -414,7 +382,7 @@ def run(
     counts = sim.counts
     if events_max == 0:
         return PAUSED
-    if not enter(sim, packets_min, messages_min, slots_min):
+    if not enter(sim, rows, packets_min, messages_min, slots_min):
         return MORE_ROOM
     routers = sim.link_count
     hosts = routers + sim.node_count
@@ -442,22 +410,22 @@ def run(
         if server >= timers:
             heap_pop(sim)
             if server >= strikes:
-                strike(sim, server - strikes, now)
+                strike(sim, rows, server - strikes, now)
             else:
-                ring(sim, server - timers, now)
+                ring(sim, rows, server - timers, now)
         else:
             sim.ctl.now = now
             packet = take_first(sim, server)
             if server < routers:
-                arrive(sim, server, packet, now, timed)
+                arrive(sim, rows, server, packet, now, timed)
             else:
                 sim.servers[server].queued -= 1
                 if server < hosts:
                     forward(sim, server - routers, packet, now)
                 elif server >= detours:
-                    deliver(sim, server - detours, packet, now, timed)
+                    deliver(sim, rows, server - detours, packet, now, timed)
                 else:
-                    finish_job(sim, server - hosts, packet, now, timed)
+                    finish_job(sim, rows, server - hosts, packet, now, timed)
         if counts.violation != 0:
             return UNSAFE
         if counts.stop != 0:
@@ -465,7 +433,7 @@ def run(
         if counts.round_ended != 0:
             counts.round_ended = 0
             if sim.admit_per_round > 0:
-                open_gate(sim, now)
+                open_gate(sim, rows, now)
             if counts.watched:
                 return ROUND_OVER
     return DONE

@@ -43,19 +43,20 @@ PACKET = np.dtype(
 MESSAGE = np.dtype(
     [
         ("kind", np.int64),
+        ("wire_bytes", np.int64),
+        ("copies", np.int64),  # packets that carry it
         ("source", np.int64),  # the sending member
         ("dest", np.int64),  # a member, or -1 for all
-        ("wire_bytes", np.int64),
-        ("execution", np.int64),
         ("depth", np.int64),  # messages in the chain that led to it, itself included
+        # Of the protocol's messages, these five are its numbers, of which the first is the execution.
+        ("execution", np.int64),
+        ("first", np.int64),  # of data: a range of numbers
+        ("last", np.int64),
+        ("column", np.int64),  # of data: the sender's column
+        ("born", np.int64),  # of data: when it was handed over
         ("slot", np.int64),  # its array, -1 for none
-        ("copies", np.int64),  # packets that carry it
         ("rider", np.int64),  # first message that travels inside it, -1 for none
         ("next", np.int64),  # the next rider, or the next free message
-        ("column", np.int64),  # of data: the sender's column, and a range of numbers
-        ("first", np.int64),
-        ("last", np.int64),
-        ("born", np.int64),  # of data: when it was handed over
     ],
     align=True,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stablecast.compiling import kernel
-from stablecast.protocols.contract.kernels import GROUP, SENDS
+from stablecast.protocols.contract.kernels import GROUP
 from stablecast.simulate.queues import NEVER, heap_push
 from stablecast.simulate.state import IMMEDIATE, PERIODIC, Sim
 from stablecast.simulate.traffic import next_deadline
@@ -71,7 +71,7 @@ def set_timer(sim: Sim, member: int) -> None:
 @kernel
 def joins_at_start(sim: Sim) -> bool:
     """Tell whether member 0 takes part from the start on: its first message does not come back to it."""
-    for k in range(sim.out_marks[SENDS]):
+    for k in range(sim.out_marks.sends):
         if sim.out_dest[k] == GROUP:
             return False
     return True

@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling.structs import Record, Structure
+from stablecast.compiling.views import NUMBERS_MAX, Marks
 from stablecast.simulate.network import Network
 from stablecast.simulate.queues import Queues
 
@@ -118,9 +119,9 @@ class Plan:
     """Members that may join in one round of an autonomous protocol; 0 for any number."""
     fault_count: int
     book: int
-    """Where a member's own numbers have the status of each member, -1 for nowhere."""
-    leaving: int
-    """The register that tells a member to leave, -1 for none."""
+    """Where a member's row of ``sequences`` has the status of each member, -1 for nowhere."""
+    leaves: bool
+    """Whether members have something to do before they leave."""
     one_by_one: bool
     """Whether a message to all is one message to each."""
     detours: int
@@ -295,26 +296,22 @@ class Group:
     """The members' arrays, one row a member, and the checkers' own."""
 
     received: Annotated[Seqs, "members", "tracked"]
-    gathered: Annotated[Seqs, "members", "minima", "tracked"]
     stable: Annotated[Seqs, "members", "tracked"]
-    reg: Annotated[Ints, "members", "registers"]
-    place_flat: Annotated[Seqs, "places"]
-    place_start: Annotated[Ints, "place_starts"]
+    sequences: Annotated[Seqs, "members", "kept"]
+    """The protocol's arrays of sequence numbers and sets; kernels see them by name."""
     arrays: Annotated[Seqs, "slots", "width"]
     """What messages under way carry, one row a slot."""
     declared: Annotated[Seqs, "members", "tracked"]
     """What each member has declared so far, as of its last declaration that was checked and acted on."""
     truth: Annotated[Seqs, "tracked"]
     """A lower bound of what every member has received, brought up to date when a check needs it."""
-    own: Annotated[Seqs, "members", "kept"]
-    """What the protocol keeps beyond that."""
     constructed: Annotated[Seqs, "tracked"]
     """For each column, the most that any member has found to be stable by itself."""
     base: Annotated[Seqs, "late_members", "late_tracked"]
     """For members that joined later: what had been sent when they were admitted; they need not have it."""
-    params: Annotated[Ints, 1, "params"]
     kind_bytes: Annotated[Ints, "kinds"]
-    """For each of the protocol's message types, bytes on the wire beyond header and sequence numbers."""
+    """For each of the protocol's message types, its bytes on the wire beyond the header, and its numbers."""
+    kind_numbers: Annotated[Ints, "kinds"]
     faults: Annotated[Any, FAULT, "faults"]
     attached: Annotated[Ints, "columns", "numbers", "attached"]
     """What goes with data messages: by column, number and place; the last place has its bytes."""
@@ -360,16 +357,14 @@ class Feed:
 
 @dataclass(kw_only=True, eq=False)
 class Sends:
-    """The kernels' outbox, but for ``arrays``, which is the group's; ``Outbox`` says what each field is."""
+    """The kernels' outbox, but for ``arrays``, which is the group's; ``SentRows`` says what each field is."""
 
-    out_marks: Annotated[Ints, "marks"]
+    out_marks: Marks
     out_kind: Annotated[Ints, "sends"]
     out_dest: Annotated[Ints, "sends"]
-    out_execution: Annotated[Ints, "sends"]
+    out_numbers: Annotated[Ints, "sends", NUMBERS_MAX]
     out_carries: Annotated[Ints, "sends"]
     out_slot: Annotated[Ints, "sent_arrays"]
-    out_first: Annotated[Ints, "sends"]
-    out_second: Annotated[Ints, "sends"]
     out_payload: Annotated[Ints, "sends"]
     out_changes: Annotated[Ints, "changes"]
 
