@@ -13,11 +13,21 @@ from collections.abc import Callable
 from stablecast._jit import kernel
 from stablecast.frontier.sets import add, has, words
 from stablecast.protocols.contract.kernels import Member, Outbox, set_timer
-from stablecast.protocols.contract.protocol import Parameter, Sizes
+from stablecast.protocols.contract.parameters import TIMEOUT, Parameter, Role
+from stablecast.protocols.contract.protocol import Sizes
 
 RESEND = 0
 """Where ``Member.params`` has the time between two resends: the first parameter of all these protocols."""
-RESENDS = Parameter("resend", 0, "picoseconds until what was not answered is sent again; 0 for never")
+RESENDS = Parameter(
+    "resend",
+    TIMEOUT,
+    0.0,
+    "Time after which a message that was not answered is sent again, to those who have not answered;"
+    " 0 for never.",
+    unit="ms",
+    role=Role.RESEND,
+    least=0,
+)
 
 
 def resends_set_timers(params: tuple[int, ...]) -> bool:

@@ -27,7 +27,8 @@ from stablecast.protocols.contract.kernels import (
     send_array,
     set_timer,
 )
-from stablecast.protocols.contract.protocol import Parameter, Place, Sizes
+from stablecast.protocols.contract.parameters import WHOLE_OR_WORD, Parameter
+from stablecast.protocols.contract.protocol import Place, Sizes
 
 PARENT, CHILDREN, FIRST_CHILD, PREVIOUS, NEXT, INNER = 0, 1, 2, 3, 4, 5
 """Place: the parent, -1 at the root; how many children, the first of them; the siblings before and after, -1
@@ -44,7 +45,13 @@ TREE_DEGREE = 1
 """Where ``Member.params`` has the degree of the tree, behind the time between resends."""
 LOGARITHMIC = -1
 AS_THE_NETWORK = Parameter(
-    "tree_degree", 0, "children of a member; 0 for the tree of the network, -1 for log n, rounded up"
+    "tree_degree",
+    WHOLE_OR_WORD,
+    "network",
+    "Children of a member in the logical tree: a number; log for the logarithm of the number of members,"
+    " rounded up; or network for the tree of the network itself.",
+    choices={"network": 0, "log": LOGARITHMIC},
+    least=1,
 )
 
 

@@ -28,6 +28,8 @@ Paper
 
 from __future__ import annotations
 
+import math
+
 from stablecast._jit import kernel
 from stablecast.frontier import copy_into
 from stablecast.frontier.sets import add, fill, has, is_full, join, words
@@ -48,7 +50,8 @@ from stablecast.protocols.contract.kernels import (
     send_array,
     set_timer,
 )
-from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes
+from stablecast.protocols.contract.parameters import FLAG, TIME, Parameter, Role, hidden
+from stablecast.protocols.contract.protocol import Place, Protocol, Sizes
 
 STABILITY, REPEAT = 0, 1
 # Registers: the round; the iteration, 0 while the round has not begun here; whether M holds anything;
@@ -305,6 +308,11 @@ def _bitmap_bytes(sizes: Sizes) -> tuple[int, ...]:
     return (extra, extra)
 
 
+def _messages_of_a_round(group: int) -> float:
+    """Messages times their cost: the set of members in each grows with the group."""
+    return 3 * group * math.log2(group + 2) ** 2 * (1 + group / 20_000)
+
+
 def _uses_timers(params: tuple[int, ...]) -> bool:
     return params[0] > 0 or params[ROUNDS] != 1
 
@@ -326,10 +334,24 @@ PROTOCOL = Protocol(
     module=__name__,
     parameters=(
         RESENDS,
-        Parameter("pause", 0, "picoseconds from a round's end at a member to its next round"),
-        Parameter("rounds", 0, "rounds that members run; 0 for as many as the run goes on"),
-        Parameter("free_bitmap", 0, "1: the set of members takes no bytes on the wire, as in the paper"),
+        Parameter(
+            "pause",
+            TIME,
+            0.0,
+            "Time from the end of a round at a member to the beginning of its next round.",
+            unit="ms",
+            role=Role.PAUSE,
+            least=0,
+        ),
+        hidden("rounds", Role.EXECUTIONS),
+        Parameter(
+            "free_bitmap",
+            FLAG,
+            False,
+            "Let the set of members take no bytes on the wire, as in the paper.",
+        ),
     ),
+    execution_messages=_messages_of_a_round,
     autonomous=True,
     registers=5,
     own=_own,

@@ -171,6 +171,7 @@ PROTOCOL = Protocol(
     module=__name__,
     slots=2,
     parameters=(RESENDS,),
+    execution_messages=lambda group: float(group * group),
     registers=7,
     own=sets_if_guarded(3),
     timed=resends_set_timers,

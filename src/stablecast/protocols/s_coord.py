@@ -14,9 +14,8 @@ from __future__ import annotations
 import dataclasses
 
 from stablecast.protocols import s_coordp
-from stablecast.protocols._tree_members import LOGARITHMIC
 
-DEFAULTS = {"tree_degree": LOGARITHMIC, "relay": 1}
+DEFAULTS: dict[str, int | str] = {"tree_degree": "log", "relay": 1}
 
 PROTOCOL = dataclasses.replace(
     s_coordp.PROTOCOL,

@@ -75,7 +75,8 @@ from stablecast.protocols.contract.kernels import (
     send_received,
     set_timer,
 )
-from stablecast.protocols.contract.protocol import Parameter, Protocol, Sizes
+from stablecast.protocols.contract.parameters import Role, hidden
+from stablecast.protocols.contract.protocol import Protocol, Sizes
 
 START, ACK, INFO, ACK_INFO = 0, 1, 2, 3
 RELAY = 2  # parameter, behind those of all trees
@@ -205,7 +206,7 @@ PROTOCOL = Protocol(
     parameters=(
         RESENDS,
         AS_THE_NETWORK,
-        Parameter("relay", 0, "1: START and INFO are passed on along the tree; 0: the root multicasts them"),
+        hidden("relay", Role.RELAY),  # 1: START and INFO are passed on along the tree
     ),
     registers=6,
     own=sets_if_guarded(2),

@@ -19,7 +19,8 @@ from stablecast.protocols.contract.kernels import (
     strike_off,
 )
 from stablecast.protocols.contract.machine import Change, Machine, Received, Sent
-from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes
+from stablecast.protocols.contract.parameters import Parameter, Role
+from stablecast.protocols.contract.protocol import Place, Protocol, Sizes
 
 __all__ = [
     "GONE",
@@ -33,6 +34,7 @@ __all__ = [
     "Place",
     "Protocol",
     "Received",
+    "Role",
     "Sent",
     "Sizes",
     "admit",

@@ -118,7 +118,7 @@ class Machine:
         ``attached`` is what goes with data messages; drivers of whole groups share one between machines.
         """
         self.protocol = protocol
-        values = protocol.parameter_values(params or {})
+        values = protocol.parameter_values(params or {}, group_size)
         sizes = Sizes(group_size, columns, columns, 4, values, guarded, leaders, audiences)
         width = columns + protocol.side(sizes)
         self.me = Member(

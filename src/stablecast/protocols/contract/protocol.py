@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,11 +13,10 @@ from numpy.typing import NDArray
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.overlays import Tree
 from stablecast.protocols.contract.kernels import no_attach, no_init, no_take
+from stablecast.protocols.contract.parameters import VALUE_MAX, Parameter, Role, options_of
 
 Kernel = Callable[..., None]
 NumberKernel = Callable[..., int]
-VALUE_MAX = 1 << 61
-"""Parameters are below this, so that times can be added to them in 64 bits; in picoseconds it is 26 days."""
 
 
 class Place(NamedTuple):
@@ -35,16 +35,6 @@ def columns(*entries: Sequence[int] | NDArray[np.int64]) -> Place:
     table = np.stack([np.asarray(entry, dtype=np.int32) for entry in entries], axis=1)
     start = np.arange(table.shape[0] + 1, dtype=np.int64) * table.shape[1]
     return Place(np.ascontiguousarray(table).reshape(-1), start)
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a protocol: one whole number for a whole group."""
-
-    name: str
-    """As it is called on the command line, with underscores."""
-    default: int
-    help: str
 
 
 @dataclass(frozen=True)
@@ -81,6 +71,11 @@ def _everyones(sizes: Sizes) -> str:
 
 def _no_bytes(sizes: Sizes) -> tuple[int, ...]:
     return ()
+
+
+def tree_messages(group: int) -> float:
+    """Return the messages of an execution in which every member talks to a few others, roughly."""
+    return 4 * group * math.log2(group + 2)
 
 
 @dataclass(frozen=True)
@@ -157,10 +152,13 @@ class Protocol:
     """Whether its ``receive`` understands ``GONE``."""
     leaving: int = -1
     """The register that tells a member to leave at its next timer; -1: it just goes."""
-    resolve: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
-    """Sets parameters that follow from others."""
-    check: Callable[[Sizes], None] | None = None
-    """Refuses parameters that do not fit together."""
+    resolve: Callable[[Mapping[str, int], int], Mapping[str, int]] | None = None
+    """``resolve(values, group)``: returns the parameters, by name, that follow from others and from the
+    number of members; a value that was neither given nor declared is 0."""
+    check: Callable[[Mapping[str, int]], None] | None = None
+    """``check(values)``: refuses parameters, by name, that do not fit together."""
+    execution_messages: Callable[[int], float] = tree_messages
+    """``execution_messages(group)``: messages of one execution, roughly; estimates of run times use it."""
     sends_max: int | Callable[[Sizes], int] = 4
     """Most messages that one kernel call puts into the outbox."""
     arrays_max: int | None = None
@@ -170,16 +168,52 @@ class Protocol:
     cast: str | None = None
     """How a message to all travels by default: ``multicast``, ``unicast``, or as the network has it."""
 
-    def parameter_values(self, given: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the parameters' values in their order, refusing names that there are not."""
-        names = [parameter.name for parameter in self.parameters]
-        for name in given:
-            if name not in names:
-                raise unknown_name(f"parameter of {self.name}", name, names)
-            if abs(given[name]) >= VALUE_MAX:
-                raise InvalidInput(f"{name} {given[name]:g} is too large (accepted: below 2^61 = 2.3e18)")
-        values = tuple(given.get(parameter.name, parameter.default) for parameter in self.parameters)
-        return values if self.resolve is None else self.resolve(values)
+    @property
+    def options(self) -> dict[str, Parameter]:
+        """The parameters that are options, by the options' names."""
+        return options_of(self.parameters)
+
+    def encode(self, options: Mapping[str, Any]) -> dict[str, int]:
+        """Return options, in the units of their names, as parameters for the kernels, by name."""
+        known, encoded = self.options, {}
+        for option, value in options.items():
+            if option not in known:
+                raise unknown_name(f"parameter of {self.name}", option, known)
+            if value is not None:
+                encoded[known[option].name] = known[option].encode(value)
+        return encoded
+
+    def parameter_values(self, given: Mapping[str, int], group: int) -> tuple[int, ...]:
+        """Return the parameters' values, as kernels see them, in their order, for a group of that size.
+
+        ``given`` has encoded values by the parameters' own names; unknown names are refused.
+        """
+        values = {parameter.name: parameter.encode(None) for parameter in self.parameters}
+        for name, value in given.items():
+            if name not in values:
+                raise unknown_name(f"parameter of {self.name}", name, values)
+            if abs(value) >= VALUE_MAX:
+                raise InvalidInput(f"{name} {value:g} is too large (accepted: below 2^61 = 2.3e18)")
+            values[name] = value
+        if self.resolve is not None:
+            values |= self.resolve(values, group)
+        if self.check is not None:
+            self.check(values)
+        return tuple(values.values())
+
+    def having(self, role: Role) -> list[Parameter]:
+        """Return the parameters of a role."""
+        return [parameter for parameter in self.parameters if parameter.role == role]
+
+    def place_of(self, role: Role) -> int:
+        """Return the place of the first parameter of a role, -1 if there is none."""
+        roles = [parameter.role for parameter in self.parameters]
+        return roles.index(role) if role in roles else -1
+
+    def value_of(self, role: Role, params: Sequence[int], default: int) -> int:
+        """Return the value of the first parameter of a role, the default if there is none."""
+        place = self.place_of(role)
+        return default if place < 0 else params[place]
 
     def sets_timers(self, params: tuple[int, ...]) -> bool:
         """Tell whether its kernels set timers with these parameters."""
