@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.multicast.bimodal_result import Delivery
-from stablecast.protocols.contract import Protocol
+from stablecast.protocols.contract import Protocol, Role
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.queues import NOW
 from stablecast.simulate.setup import Setup
@@ -204,7 +204,7 @@ def collect(setup: Setup, protocol: Protocol, sim: Arrays, wall_s: float) -> Res
             hops[row] = hops.get(row, 0) + int(meters.hops[k])
     processed = np.array(meters.members.sent + meters.members.received)
     protocol_kinds = slice(0, len(protocol.kinds))
-    in_steps = any(parameter.name == "step" for parameter in protocol.parameters)
+    in_steps = bool(protocol.having(Role.STEP))
     return Result(
         protocol=protocol.name,
         members=setup.topology.member_count,

@@ -9,7 +9,8 @@ from types import ModuleType
 import numpy as np
 
 from stablecast.errors import InvalidInput, SafetyViolation
-from stablecast.protocols.contract import Protocol
+from stablecast.protocols import protocol_names
+from stablecast.protocols.contract import Protocol, Role
 from stablecast.simulate.checks import VIOLATIONS, check_end
 from stablecast.simulate.compiled import loop_for
 from stablecast.simulate.prepare import place_members, prepare, trace_burst
@@ -65,8 +66,9 @@ def simulate(
         raise InvalidInput(
             "the run does not fit the memory (take fewer members, senders, or --tracked)"
         ) from None
-    if steer is not None and not protocol.autonomous:
-        raise InvalidInput(f"{protocol.name} has no steps to steer (accepted: gsgc)")
+    if steer is not None and not protocol.having(Role.STEP):
+        steered = ", ".join(protocol_names(lambda found: found.having(Role.STEP)))
+        raise InvalidInput(f"{protocol.name} has no steps to steer (accepted: {steered})")
     sim.meters.counts[WATCHED] = steer is not None
     sim, wall_s = _run(setup, sim, loop, protocol, progress, trace, steer)
     _raise_violation(setup, sim)
@@ -112,7 +114,7 @@ def _run(
 
 def _steer(sim: Arrays, protocol: Protocol, steer: Steer) -> None:
     """Tell how long the round took that has just ended, and set the step to use from now on."""
-    place = [parameter.name for parameter in protocol.parameters].index("step")
+    place = protocol.place_of(Role.STEP)
     rounds = int(sim.meters.counts[PLANNED])
     took = int(sim.meters.first_learned[rounds % sim.meters.started_at.size])
     step_s = steer(rounds, int(sim.group.params[0, place]) / 1e12, took / 1e12)
