@@ -52,11 +52,11 @@ def watch(protocol):
 
 
 def watch_gossip(name):
-    params = {"step": 50_000_000_000}
+    params = {"step_s": 0.05}
     if name == "gsgc-local":
-        params |= {"local_size": 3, "controllers": 2, "controller_step": 50_000_000_000}
+        params |= {"local_size": 3, "controllers": 2, "controller_step_s": 0.05}
     else:
-        params["share"] = 1
+        params["share"] = "piggyback"
     for more in ({"trigger": Trigger(executions=3)}, {"traffic": Traffic(messages=6, data_loss=0.1)}):
         for members in (4, 9):
             setup = Setup(

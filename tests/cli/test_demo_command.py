@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from stablecast.cli.main import main
-from stablecast.protocols import protocol_names
+from stablecast.live.options import live_protocols
 from stablecast.trace.verdict import judge_files
 
 COMMAND = [sys.executable, "-m", "stablecast.cli.main", "demo"]
@@ -119,7 +119,7 @@ def test_a_folder_that_holds_something_is_refused(tmp_path, capsys):
     assert (tmp_path / "mine").read_text() == "kept"
 
 
-@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("protocol", live_protocols())
 def test_every_protocol_is_taken_by_name(protocol):
     from stablecast.live.demo.plan import DemoOptions
 

@@ -30,8 +30,9 @@ import pytest
 
 from stablecast.cli.analyze import analyze_command
 from stablecast.cli.main import main
-from stablecast.cli.simulate import simulate_command
 from stablecast.cli.watch import watch_command
+from stablecast.pipeline.schema import COLUMNS
+from stablecast.simulate.options import all_options
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -241,7 +242,7 @@ def test_every_page_is_on_the_map():
     assert not missing
 
 
-@pytest.mark.parametrize("command", [simulate_command, analyze_command, watch_command])
+@pytest.mark.parametrize("command", [analyze_command, watch_command])
 def test_every_option_of_a_command_is_on_its_page(command):
     text = (DOCS / f"{command.__name__.removesuffix('_command')}.md").read_text(encoding="utf-8")
     names = {"as_json": "json", "mapped": "map", "constants": "set", "kinds": "kind"}
@@ -249,6 +250,20 @@ def test_every_option_of_a_command_is_on_its_page(command):
     assert options
     missing = [name for name in options if not re.search(rf"`--{name}[ `]", text)]
     assert not missing
+
+
+def test_every_declared_option_of_a_run_is_on_its_page():
+    text = (DOCS / "simulate.md").read_text(encoding="utf-8")
+    missing = [option.flag for option in all_options().values() if f"`{option.flag}`" not in text]
+    assert not missing
+
+
+def test_the_page_of_sweeps_lists_every_column_with_its_type():
+    words = {"int64": "long", "string": "string", "double": "double", "bool": "boolean"}
+    rows = re.findall(r"^\| (\w[\w →]*) \| (`.*`) \|$", (DOCS / "sweep.md").read_text("utf-8"), re.MULTILINE)
+    listed = {column: kind for kind, names in rows for column in re.findall(r"`(\w+)`", names)}
+    for column, kind in COLUMNS.items():
+        assert listed.get(column) == words.get(str(kind), listed[column]), column
 
 
 def test_the_table_of_mutations_lists_what_is_tried(monkeypatch):

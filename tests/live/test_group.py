@@ -5,15 +5,15 @@ from live_groups import Reader, Watcher, first_deliveries, join, joined, play, u
 
 import stablecast
 from stablecast.errors import InvalidInput
+from stablecast.live.options import live_protocols
 from stablecast.live.pace import PaceOptions
 from stablecast.live.results import MemberFailed, Released, Settled, ViewChanged
-from stablecast.protocols import protocol_names
 from stablecast.testing import Faults, Network
 
 BAD_NETWORK = {"loss": 0.1, "duplicate": 0.1, "reorder": 0.1, "delay_s": (0.0002, 0.002)}
 
 
-@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("protocol", live_protocols())
 def test_everyone_gets_everything_once_and_in_order_and_learns_that_it_is_stable(protocol):
     async def scenario():
         network = Network(seed=11, **BAD_NETWORK)

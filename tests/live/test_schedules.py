@@ -6,10 +6,10 @@ import re
 import pytest
 
 from stablecast.live.in_view import InView
+from stablecast.live.options import live_protocols
 from stablecast.live.streams import Stream
 from stablecast.live.tracker import Tracker
 from stablecast.live.view_events import ViewEvents
-from stablecast.protocols import protocol_names
 from stablecast.testing.schedules import KINDS, make_schedule
 from stablecast.testing.soak import main, run_schedule, run_seed
 
@@ -26,7 +26,7 @@ def test_every_promise_is_kept_under_faults(first):
 
 def test_schedules_cover_every_protocol_and_every_kind_of_fault():
     schedules = [make_schedule(seed) for seed in range(1, SCHEDULES + 1)]
-    assert {schedule.protocol for schedule in schedules} == set(protocol_names())
+    assert {schedule.protocol for schedule in schedules} == set(live_protocols())
     assert {fault.kind for schedule in schedules for fault in schedule.faults} == set(KINDS)
     assert {schedule.deliver for schedule in schedules} == {"received", "stable"}
     assert {schedule.members for schedule in schedules} == set(range(2, 8))

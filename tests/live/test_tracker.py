@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from stablecast.live.options import live_protocols
 from stablecast.live.pace import Pace, PaceOptions
 from stablecast.live.tracker import Tracker
 from stablecast.live.wire import Stability
-from stablecast.protocols import protocol_names
 from stablecast.protocols.contract import GROUP
 
 MEMBERS = 5
@@ -93,7 +93,7 @@ class Bus:
             tracker.has_received(rank, what, self.now)
 
 
-@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("protocol", live_protocols())
 def test_everything_is_found_stable_over_a_lossy_network_and_then_the_members_rest(protocol):
     bus = Bus(protocol, seed=1, loss=0.1)
     for k, rank in itertools.product(range(1, MESSAGES + 1), range(MEMBERS)):
@@ -107,7 +107,7 @@ def test_everything_is_found_stable_over_a_lossy_network_and_then_the_members_re
     assert all(tracker.next_timer() is None for tracker in bus.trackers)
 
 
-@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("protocol", live_protocols())
 def test_a_group_that_rests_wakes_up_for_a_new_message(protocol):
     bus = Bus(protocol, seed=2, loss=0.0)
     bus.run(until=5.0)
@@ -116,7 +116,7 @@ def test_a_group_that_rests_wakes_up_for_a_new_message(protocol):
     assert {tuple(tracker.stable) for tracker in bus.trackers} == {(0, 0, 1, 0, 0)}
 
 
-@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("protocol", live_protocols())
 def test_nothing_is_stable_that_one_member_lacks(protocol):
     bus = Bus(protocol, seed=3, loss=0.0, members=4)
     for tracker in bus.trackers[:3]:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stablecast.errors import InvalidInput
+from stablecast.multicast.buffer_policy import KEEP, POLICIES
 from stablecast.simulate import Result, simulate
-from stablecast.simulate.options import POLICIES, Options
+from stablecast.simulate.options import Options
 from stablecast.theory.buffering import failure
 from stablecast.theory.epidemic import spread_rounds
 
@@ -123,8 +124,8 @@ def test_policies_keep_less_and_less() -> None:
 
 def test_messages_are_kept_for_as_many_rounds_as_gossip_needs() -> None:
     setup = Options(**GROUP, members=100).setup()
-    assert setup.param("keep_rounds", 0) == spread_rounds(100, 0.001)
-    assert Options(**GROUP, members=100, keep_rounds=7).setup().param("keep_rounds", 0) == 7
+    assert setup.param_values[KEEP] == spread_rounds(100, 0.001)
+    assert Options(**GROUP, members=100, keep_rounds=7).setup().param_values[KEEP] == 7
 
 
 def test_a_send_omission_is_found_out_and_multicast_again() -> None:
@@ -162,11 +163,12 @@ def test_a_budget_is_kept_and_what_makes_room_is_counted() -> None:
         ({"send_omission": 1.0}, "send_omission 1.0"),
         ({"data_loss": 1.0}, "data_loss 1.0"),
         ({"keep_rounds": -1}, "keep_rounds -1"),
-        ({"budget_messages": 0}, "room for one message"),
+        ({"budget_messages": 0}, "budget_messages 0 is not accepted"),
+        ({"keep_rounds": 0}, "keep_rounds 0 is not accepted"),
         ({"budget_bytes": 10}, "room for one message"),
         ({"policy": "two-buffers", "short_rounds": 40, "keep_rounds": 10}, "short_rounds 40 is more than"),
         ({"gossip_every_ms": 0.0}, "gossip_every_ms 0.0"),
-        ({"clock": "logical"}, "unknown parameter of bimodal 'clock'"),
+        ({"clock": "logical"}, "bimodal has no option clock"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], what: str) -> None:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from stablecast.cli.main import main
 from stablecast.pipeline import replay
 from stablecast.pipeline.point import Point, simulation, task_point
-from stablecast.simulate.options import Options
 
 
 def test_defaults_do_not_count_in_the_key():
@@ -48,10 +47,10 @@ def test_a_replayed_point_that_fails_says_so(capsys):
     assert "no task 'no.such:task'" in json.loads(capsys.readouterr().out)["error"]
 
 
-def test_options_of_the_command_line_are_the_fields_of_options():
-    import inspect
-
-    from stablecast.cli.simulate import simulate_command
-
-    parameters = set(inspect.signature(simulate_command).parameters) - {"trace", "as_json"}
-    assert parameters == set(Options.__dataclass_fields__)
+def test_keys_of_points_stay_as_they_were():
+    assert simulation(protocol="coordp", resend_ms=0.0, members=None).key == "5247655cd588f582358559a6"
+    assert simulation(protocol="gsgc", step_s=1.0, threshold_steps=0).key == "3d55a72f11fb78055c74f536"
+    assert (
+        simulation(protocol="bimodal", no_push=True, send_omission=0.0, copies=6.0).key
+        == "08e2d25336747b1ee3e4681f"
+    )

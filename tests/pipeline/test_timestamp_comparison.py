@@ -10,7 +10,6 @@ from stablecast.pipeline.experiments.timestamp.comparison import GRAPH, LOSSES, 
 from stablecast.pipeline.runs import MissingRun, Runs
 from stablecast.pipeline.schema import DONE
 from stablecast.pipeline.tasks import Terms, failed_row
-from stablecast.protocols import protocol_names
 
 P50_MS = {"s_coordp": 60, "timestamp": 200, "vector": 110, "explicit": 30}
 HOP_BYTES = {"s_coordp": 5e5, "timestamp": 8e6, "vector": 2e7, "explicit": 7e6}
@@ -88,14 +87,14 @@ def test_a_claim_is_missed_when_the_runs_say_otherwise(rows, what):
 
 def test_tables_and_figures_are_made(rows):
     (everything, resends), _ = check_tables_and_figures(comparison, rows, figures=comparison_figures.FIGURES)
-    assert len(everything.rows) == len(protocol_names()) * len(NETWORKS) * len(LOSSES)
+    assert len(everything.rows) == len(comparison.compared()) * len(NETWORKS) * len(LOSSES)
     assert len(resends.rows) == len(NETWORKS) * len((*comparison.ONE_WAY, *comparison.MANY_WAYS))
     assert "explicit" in everything.note
 
 
 def test_every_protocol_takes_part_with_the_same_traffic_and_period():
     asked = [point.options for point in comparison.points(False)]
-    assert {options["protocol"] for options in asked} == set(protocol_names())
+    assert {options["protocol"] for options in asked} == set(comparison.compared())
     assert {(options["members"], options["senders"], options["messages"]) for options in asked} == {
         (64, 16, 40)
     }
@@ -105,7 +104,7 @@ def test_every_protocol_takes_part_with_the_same_traffic_and_period():
 
 
 def test_nothing_is_sent_again_where_nothing_is_lost():
-    for name in protocol_names():
+    for name in comparison.compared():
         assert "resend_ms" not in run_of(name, GRAPH, 0.0, 0).options
     assert run_of("coordp", GRAPH, 0.01, 0).options["resend_ms"] == comparison.PERIOD_MS
     assert "resend_ms" not in run_of("vector", GRAPH, 0.01, 0).options
@@ -118,7 +117,7 @@ def test_data_is_multicast_on_the_tree_whatever_the_protocol():
 
 
 def test_only_explicit_leaves_others_than_the_sender_in_the_dark():
-    assert [name for name in protocol_names() if comparison.only_senders_learn(name)] == ["explicit"]
+    assert [name for name in comparison.compared() if comparison.only_senders_learn(name)] == ["explicit"]
 
 
 def test_what_rides_in_data_counts_on_every_link(rows):

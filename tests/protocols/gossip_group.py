@@ -37,7 +37,7 @@ class GossipGroup:
             )
             for i in range(n)
         ]
-        values = found.parameter_values(params)
+        values = found.parameter_values(params, n)
         self.book = found.book(Sizes(n, senders, senders, 4, values))
         self.random = random.Random(seed)
         self.loss = self.doubled = 0.0

@@ -14,7 +14,7 @@ class MachineGroup:
         tree = complete_tree(degree, height, fill=fill)
         found = protocol(name)
         n = tree.size
-        place = found.places_of(tree, Sizes(n, n, n, 4, found.parameter_values({}), True), 0)
+        place = found.places_of(tree, Sizes(n, n, n, 4, found.parameter_values({}, n), True), 0)
         self.kinds = found.kinds
         self.machines = [
             Machine(found, index=i, group_size=n, place=place.of(i), columns=n) for i in range(n)

@@ -39,7 +39,7 @@ class LossyGroup:
         params = {"resend": RESEND}
         if found.autonomous:
             params |= {"rounds": executions}
-        values = found.parameter_values(params)
+        values = found.parameter_values(params, n)
         tree = Tree(np.concatenate(([-1], np.arange(n - 1) // 3)).astype(np.int64))
         place = found.places_of(tree, Sizes(n, columns, columns, 4, values, True), seed)
         self.machines = [

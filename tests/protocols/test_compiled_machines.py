@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from stablecast.protocols import multicast_titles, protocol, protocol_names
+from stablecast.protocols import protocol, protocol_names
 from stablecast.protocols.contract import Machine, Received
 
 
-@pytest.mark.parametrize("name", [*protocol_names(), *multicast_titles()])
+@pytest.mark.parametrize("name", protocol_names())
 def test_a_machine_of_any_protocol_can_be_compiled_beforehand(name):
     Machine(protocol(name), index=0, group_size=1, place=np.zeros(1, np.int32), columns=1).compile()
 

@@ -2,9 +2,14 @@ import pytest
 
 from stablecast.errors import InvalidInput
 from stablecast.protocols import protocol, protocol_names, protocol_titles
+from stablecast.protocols.contract import Role
 
-SHARED = {"coord": "coordp", "s_coord": "s_coordp"}
-"""Protocols that are another one with other parameters, and so have its kernels."""
+KERNELS = {
+    "coord": "stablecast.protocols.coordp",
+    "s_coord": "stablecast.protocols.s_coordp",
+    "bimodal": "stablecast.multicast.bimodal",
+}
+"""Protocols that have the kernels of another file."""
 
 
 def test_every_file_of_the_folder_is_a_protocol_that_goes_by_its_name():
@@ -13,10 +18,38 @@ def test_every_file_of_the_folder_is_a_protocol_that_goes_by_its_name():
         found = protocol(name)
         assert found.name == name
         assert found.title == protocol_titles()[name]
-        kernels = SHARED.get(name, name).replace("-", "_")
-        assert found.module == f"stablecast.protocols.{kernels}"
+        assert found.module == KERNELS.get(name, f"stablecast.protocols.{name.replace('-', '_')}")
 
 
 def test_an_unknown_name_gets_the_nearest_one_suggested():
     with pytest.raises(InvalidInput, match="did you mean 's_train'"):
         protocol("s-train")
+
+
+def test_protocols_are_listed_by_what_they_can_do():
+    assert protocol_names(lambda found: found.delivers) == ["bimodal"]
+    assert protocol_names(lambda found: found.having(Role.STEP)) == ["gsgc", "gsgc-local"]
+
+
+def test_a_protocol_is_found_by_its_file(tmp_path):
+    file = tmp_path / "quick_coordp.py"
+    file.write_text(
+        "import dataclasses\n"
+        "from stablecast.protocols import coordp\n"
+        "PROTOCOL = dataclasses.replace(coordp.PROTOCOL, name='quick_coordp')\n"
+    )
+    found = protocol(str(file))
+    assert found.name == "quick_coordp"
+    assert protocol(str(file)) is found
+    assert protocol(found) is found
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [("nothing_there.py", None, "no protocol"), ("empty_file.py", "", "defines no PROTOCOL")],
+)
+def test_a_file_without_a_protocol_is_refused(tmp_path, name, text, what):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInput, match=what):
+        protocol(str(tmp_path / name))

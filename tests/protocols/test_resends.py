@@ -8,9 +8,9 @@ from lossy_group import Faults, LossyGroup
 
 from stablecast.overlays.hypercube import hypercube
 from stablecast.protocols import protocol, protocol_names
-from stablecast.protocols.contract import GONE, Machine, Received, Sizes
+from stablecast.protocols.contract import GONE, Machine, Received, Role, Sizes
 
-RESENDING = [name for name in protocol_names() if any(p.name == "resend" for p in protocol(name).parameters)]
+RESENDING = [name for name in protocol_names() if protocol(name).having(Role.RESEND)]
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -125,7 +125,7 @@ def cube_of_four():
     """Make H_2 without a network: 0-1, 0-2, 1-3, 2-3."""
     found = protocol("cubefulldist")
     params = {"resend": 100, "rounds": 2}
-    place = found.places_of(None, Sizes(4, 1, 1, 4, found.parameter_values(params), True), 0)
+    place = found.places_of(None, Sizes(4, 1, 1, 4, found.parameter_values(params, 4), True), 0)
     return [
         Machine(found, index=i, group_size=4, place=place.of(i), columns=1, params=params) for i in range(4)
     ]

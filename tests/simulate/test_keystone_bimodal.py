@@ -11,7 +11,7 @@ from test_keystone import some
 from test_keystone_gossip import EXAMPLES, compare
 from test_keystone_hypercube import crashes
 
-from stablecast.simulate.options import POLICIES
+from stablecast.multicast.buffer_policy import POLICIES
 from stablecast.simulate.plain import TooLong
 
 

@@ -24,7 +24,7 @@ from stablecast.cli.output import (
 from stablecast.cli.protocols import protocols_command
 from stablecast.cli.report import report_command
 from stablecast.cli.reproduce import reproduce_command
-from stablecast.cli.simulate import simulate_command
+from stablecast.cli.simulate import SimulateCommand, simulate_command
 from stablecast.cli.sweep import sweep_command
 from stablecast.cli.watch import watch_command
 from stablecast.errors import InvalidInput, StablecastError
@@ -50,7 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-app.command("simulate")(simulate_command)
+app.command("simulate", cls=SimulateCommand)(simulate_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
 app.command("analyze")(analyze_command)

@@ -15,9 +15,9 @@ def protocols_command(
 
     Example: stablecast protocols --json
     """
-    from stablecast.protocols import multicast_titles, protocol_titles
+    from stablecast.protocols import protocol_titles
 
-    titles = protocol_titles() | multicast_titles()
+    titles = protocol_titles()
     if as_json:
         print(json.dumps([{"name": name, "title": title} for name, title in titles.items()], indent=2))
         return

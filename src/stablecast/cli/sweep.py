@@ -92,13 +92,17 @@ def exit_code(swept: Swept) -> int:
 
 
 def _tell_plan(spec: Spec, *, as_json: bool) -> int:
-    from stablecast.pipeline.cost import estimated_seconds
+    from stablecast.pipeline.cost import estimated_seconds, overhead_seconds
 
-    seconds = sum(map(estimated_seconds, spec.points))
+    runs, before = sum(map(estimated_seconds, spec.points)), overhead_seconds(spec.points)
     if as_json:
-        print(json.dumps({"name": spec.name, "points": len(spec.points), "estimated_s": round(seconds, 1)}))
+        told = {"runs_s": round(runs, 1), "start_s": round(before, 1), "estimated_s": round(runs + before, 1)}
+        print(json.dumps({"name": spec.name, "points": len(spec.points), **told}))
     else:
-        print(f"{spec.name}: {len(spec.points):,} points, very roughly {seconds:,.0f} s on one core")
+        print(
+            f"{spec.name}: {len(spec.points):,} points, very roughly {runs + before:,.0f} s on one core,"
+            f" {before:,.0f} s of it to start Spark and compile"
+        )
     return DONE
 
 

@@ -9,6 +9,7 @@ from stablecast.errors import InvalidInput, unknown_name
 from stablecast.live.pace import PaceOptions
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
+from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols import protocol_names
 
 LARGEST_PAYLOAD = 1 << 20
@@ -59,8 +60,7 @@ class Options:
                 raise InvalidInput(
                     f"{what} name {name!r} is not accepted (accepted: 1 to 64 characters, no space / # ~)"
                 )
-        if self.protocol not in protocol_names():
-            raise unknown_name("protocol", str(self.protocol), protocol_names())
+        check_protocol(self.protocol)
         _one_of("on_full", self.on_full, ("block", "error"))
         _one_of("deliver", self.deliver, ("received", "stable", "nothing"))
         _one_of("policy", self.policy, POLICIES)
@@ -82,6 +82,17 @@ class Options:
                 f"fail_after {self.fail_after} s is too short (accepted: at least twice alive_every, "
                 f"{self.alive_every} s)"
             )
+
+
+def live_protocols() -> list[str]:
+    """Return the protocols that live groups can run: all but those that deliver messages themselves."""
+    return protocol_names(lambda protocol: not protocol.delivers)
+
+
+def check_protocol(name: str) -> None:
+    """Refuse a protocol that live groups cannot run."""
+    if name not in protocol_names() or find_protocol(name).delivers:
+        raise unknown_name("protocol", str(name), live_protocols())
 
 
 def _one_of(what: str, value: str, accepted: tuple[str, ...]) -> None:

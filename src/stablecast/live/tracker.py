@@ -17,7 +17,7 @@ from stablecast.live.pace import Pace
 from stablecast.live.wire import Stability
 from stablecast.overlays.tree import tree_from_parents
 from stablecast.protocols import protocol as find_protocol
-from stablecast.protocols.contract import GROUP, Machine, Place, Protocol, Received, Sent, Sizes
+from stablecast.protocols.contract import GROUP, Machine, Place, Protocol, Received, Role, Sent, Sizes
 
 PS = 10**12
 ATTACHED_LENGTH = 4096
@@ -30,39 +30,26 @@ ROUNDING_PS = 10**6
 AWAKE_STEPS = 8
 """Steps for which a machine goes on after the last sign that it is needed."""
 
-LOGICAL = 1
-SHARE_BOTH = 3
+STEERED = {Role.RESEND: RESEND_STEPS, Role.PAUSE: 1, Role.STEP: 1, Role.EVERY: 1}
+"""The times that follow the group's step, each with how many steps it is."""
+WORDS = {Role.CLOCK: "logical", Role.SPREAD: "both"}
+"""Clocks of different machines have nothing in common, so timestamps are logical.  Results of gossip go to
+all at once, and again with later gossip, since they may be lost."""
 
 SendFrame = Callable[[Stability, int], None]
 """Called with a frame and a rank, or ``GROUP`` for all others."""
 
 
 def parameters(protocol: Protocol, step_ps: int) -> dict[str, int]:
-    """Return a protocol's parameters for a live group whose step is ``step_ps``.
-
-    Clocks of different machines have nothing in common, so timestamps are logical.  Results of gossip go to
-    all at once, and again with later gossip, since they may be lost.
-    """
-    wanted = {
-        "resend": RESEND_STEPS * step_ps,
-        "pause": step_ps,
-        "step": step_ps,
-        "controller_step": step_ps,
-        "ack_every": step_ps,
-        "send_every": step_ps,
-        "clock": LOGICAL,
-        "share": SHARE_BOTH,
-    }
-    return {p.name: wanted[p.name] for p in protocol.parameters if p.name in wanted}
-
-
-STEERED = ("resend", "pause", "step", "controller_step", "ack_every", "send_every")
+    """Return a protocol's parameters for a live group whose step is ``step_ps``, set by their roles."""
+    times = {p.name: STEERED[p.role] * step_ps for p in protocol.parameters if p.role in STEERED}
+    return times | {p.name: p.encode(WORDS[p.role]) for p in protocol.parameters if p.role in WORDS}
 
 
 def sizes_of(protocol: Protocol, members: int, values: dict[str, int]) -> Sizes:
     """Return the sizes of a live group, in which every member is a source."""
     leaders = tuple(range(members))
-    return Sizes(members, members, members, 8, protocol.parameter_values(values), True, leaders)
+    return Sizes(members, members, members, 8, protocol.parameter_values(values, members), True, leaders)
 
 
 def make_machine(name: str, *, rank: int, members: int, step_s: float, seed: int) -> Machine:
@@ -70,8 +57,6 @@ def make_machine(name: str, *, rank: int, members: int, step_s: float, seed: int
     protocol = find_protocol(name)
     values = parameters(protocol, round(step_s * PS))
     sizes = sizes_of(protocol, members, values)
-    if protocol.check is not None:
-        protocol.check(sizes)
     width = protocol.attached(sizes)
     attached = np.zeros((members, ATTACHED_LENGTH, width), np.int64) if width else None
     return Machine(
@@ -117,10 +102,9 @@ class Tracker:
         self._awake_until = 0.0
         self._started_at = -math.inf
         self._running = False
-        self._steered = [k for k, p in enumerate(self.protocol.parameters) if p.name in STEERED]
-        self._factor = [
-            RESEND_STEPS if self.protocol.parameters[k].name == "resend" else 1 for k in self._steered
-        ]
+        self._steered = {
+            k: STEERED[p.role] for k, p in enumerate(self.protocol.parameters) if p.role in STEERED
+        }
         self._step_in_force = pace.step
         sizes = sizes_of(self.protocol, len(bases), parameters(self.protocol, round(pace.step * PS)))
         self.knows_own = self.protocol.knows(sizes) == "own"
@@ -241,7 +225,7 @@ class Tracker:
         if self.pace.step == self._step_in_force:
             return
         self._step_in_force = self.pace.step
-        for k, factor in zip(self._steered, self._factor, strict=True):
+        for k, factor in self._steered.items():
             self.machine.me.params[k] = round(self.pace.step * factor * PS)
 
     def _wake(self, now: float) -> None:

@@ -25,14 +25,14 @@ Paper
 
 from __future__ import annotations
 
-from stablecast.compiling import kernel
+from collections.abc import Mapping
+
+from stablecast._jit import kernel
 from stablecast.errors import InvalidInput
 from stablecast.frontier.sets import BITS, add, has, words
 from stablecast.multicast.bimodal_result import summarise
 from stablecast.multicast.buffer_policy import (
-    BUDGET,
     BUFFERERS,
-    COPIES,
     DELIVERED,
     DUPLICATES,
     ENDING,
@@ -60,7 +60,6 @@ from stablecast.multicast.buffer_policy import (
     SEND_AT,
     SEND_OMISSION,
     SENT,
-    SHORT,
     TICKS,
     TWO_BUFFERS,
     UNTIL_STABLE,
@@ -74,6 +73,7 @@ from stablecast.multicast.buffer_policy import (
     keep,
     total,
 )
+from stablecast.multicast.bufferers import CRC16, MIX, SHUFFLE
 from stablecast.multicast.repair import (
     DATA,
     FORWARD,
@@ -112,7 +112,20 @@ from stablecast.protocols.contract.kernels import (
     set_timer,
     weigh,
 )
-from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes, columns
+from stablecast.protocols.contract.parameters import (
+    CHOICE,
+    FLAG,
+    PROBABILITY,
+    REAL,
+    TIME,
+    VALUE_MAX,
+    WHOLE,
+    Parameter,
+    Role,
+    hidden,
+)
+from stablecast.protocols.contract.protocol import Place, Protocol, Sizes, columns
+from stablecast.theory.epidemic import spread_rounds
 
 QUIET_TIMES = 3
 TRIES = 16
@@ -120,6 +133,11 @@ TRIES = 16
 BY_POLICY = -1
 BILLION = 1_000_000_000
 PS_PER_MS = 10**9
+KEPT_FOR = 0.001
+"""By default messages are kept for as many rounds as it takes until, from a single member, all but this share
+of them have come to everyone."""
+ROUNDS_MAX, MESSAGES_MAX, BUDGET_MAX = 1 << 20, 1 << 24, 1 << 30
+COPIES_MAX = 1_000_000_000
 
 
 @kernel
@@ -341,37 +359,42 @@ def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
     return columns([column_of[member] for member in range(sizes.group)])
 
 
-def resolve(values: tuple[int, ...]) -> tuple[int, ...]:
-    """Set when it is over: when the last message has been sent and kept for as long as any; and recasts.
+def resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
+    """Set what follows from other parameters.
 
-    With ``until-stable`` it is over when all is stable.
+    Messages are kept for as many rounds as gossip needs.  It is over when the last message has been sent and
+    kept for as long as any; with ``until-stable``, when all is stable.
     """
-    sending = values[MESSAGES] * values[INTERVAL]
-    ending = sending + (max(values[KEEP], values[SHORT]) + 2) * values[EVERY]
+    keep = values["keep"] or spread_rounds(max(group, 2), KEPT_FOR)
+    sending = values["messages"] * values["interval"]
+    ending = sending + (max(keep, values["short"]) + 2) * values["gossip_every"]
     # Where only bufferers keep messages, their sender mostly cannot multicast them again.
-    recast = values[POLICY] != BUFFERERS if values[RECAST] == BY_POLICY else values[RECAST]
-    return (*values[:RECAST], int(recast), *values[RECAST + 1 : ENDING], values[ENDING] or ending)
+    by_policy = values["recast"] == BY_POLICY
+    recast = values["policy"] != BUFFERERS if by_policy else values["recast"]
+    budgets = (values["budget"], values["budget_bytes"] // max(values["data_bytes"], 1))
+    return {
+        "keep": keep,
+        "recast": int(recast),
+        "budget": min((budget for budget in budgets if budget > 0), default=0),
+        "ending": values["ending"] or ending,
+    }
 
 
-def check(sizes: Sizes) -> None:
+def check(values: Mapping[str, int]) -> None:
     """Refuse what makes no sense."""
-    values = sizes.params
-    for name, at, low, high in (
-        ("keep_rounds", KEEP, 1, 1 << 20),
-        ("short_rounds", SHORT, 0, 1 << 20),
-        ("policy", POLICY, 0, len(POLICIES) - 1),
-        ("copies", COPIES, 1, 1 << 40),
-        ("messages", MESSAGES, 1, 1 << 24),
-        ("limit", LIMIT, 1, 10_000),
-        ("budget", BUDGET, 0, 1 << 30),
-        ("receive_loss", RECEIVE_LOSS, 0, BILLION - 1),
-        ("send_omission", SEND_OMISSION, 0, BILLION - 1),
-    ):
-        if not low <= values[at] <= high:
-            raise InvalidInput(f"{name} {values[at]} is not accepted (accepted: {low} to {high})")
-    if values[POLICY] == TWO_BUFFERS and values[SHORT] > values[KEEP]:
+    if not 1 <= values["messages"] <= MESSAGES_MAX:
         raise InvalidInput(
-            f"short_rounds {values[SHORT]} is more than the rounds of the long-term buffer, {values[KEEP]}"
+            f"messages {values['messages']} is not accepted (accepted: 1 to {MESSAGES_MAX} for bimodal)"
+        )
+    if 0 < values["budget_bytes"] < values["data_bytes"]:
+        raise InvalidInput(
+            f"budget_bytes {values['budget_bytes']} has no room for one message (accepted:"
+            f" {values['data_bytes']} or more)"
+        )
+    if values["policy"] == TWO_BUFFERS and values["short"] > values["keep"]:
+        raise InvalidInput(
+            f"short_rounds {values['short']} is more than the rounds of the long-term buffer,"
+            f" {values['keep']}"
         )
 
 
@@ -407,25 +430,108 @@ PROTOCOL = Protocol(
     places=places,
     module=__name__,
     parameters=(
-        Parameter("gossip_every", 100 * PS_PER_MS, "time between two rounds of a member, in ps"),
-        Parameter("keep_rounds", 20, "rounds that a message is kept"),
-        Parameter("policy", POLICIES["rounds"], "which messages are kept by whom, and for how long"),
-        Parameter("copies", 6 * MILLI, "members that keep a message, in thousandths"),
-        Parameter("hash", 0, "mix (0), the paper's shuffle table (1) or crc16 (2)"),
-        Parameter("short_rounds", 3, "rounds in the short-term buffer"),
-        Parameter("messages", 100, "of each sender"),
-        Parameter("interval", 10 * PS_PER_MS, "between two messages of a sender, in ps"),
-        Parameter("data_bytes", 1000, "of a message"),
-        Parameter("name_bytes", 4, "of a number"),
-        Parameter("receive_loss", 0, "that a member loses a multicast message, in billionths"),
-        Parameter("send_omission", 0, "that a message is not multicast at all, in billionths"),
         Parameter(
-            "recast", BY_POLICY, "whether messages that many lack are multicast again; -1 by the policy"
+            "gossip_every",
+            TIME,
+            100.0,
+            "Time between two rounds of a member's gossip.",
+            unit="ms",
+            role=Role.EVERY,
+            above=0,
         ),
-        Parameter("push", 1, "whether members send what another one's gossip lacks"),
-        Parameter("limit", 32, "messages asked for, and sent, in one answer to gossip"),
-        Parameter("budget", 0, "messages that a member may keep; 0 for any number"),
-        Parameter("ending", 0, "when it is over, in ps; follows from the others"),
+        Parameter(
+            "keep",
+            WHOLE,
+            None,
+            "Rounds for which a message is kept.",
+            unit="rounds",
+            least=1,
+            most=ROUNDS_MAX,
+            default_words="as many as gossip needs to reach all members",
+        ),
+        Parameter(
+            "policy",
+            CHOICE,
+            "rounds",
+            "Who keeps a message, and for how long: rounds, everyone for --keep-rounds; bufferers, about"
+            " --copies members that a hash names; two-buffers, everyone for --short-rounds and the bufferers"
+            " for --keep-rounds; until-stable, everyone until everyone has it.",
+            choices=POLICIES,
+        ),
+        Parameter(
+            "copies",
+            REAL,
+            6.0,
+            "Members that keep each message as its bufferers, on average.",
+            above=0,
+            most=COPIES_MAX,
+            scale=MILLI,
+        ),
+        Parameter(
+            "hash",
+            CHOICE,
+            "mix",
+            "The hash of message and member that names the bufferers: mix, a mixer of 64-bit numbers;"
+            " shuffle, the table of the paper; or crc16.",
+            choices={"mix": MIX, "shuffle": SHUFFLE, "crc16": CRC16},
+        ),
+        Parameter(
+            "short",
+            WHOLE,
+            3,
+            "Rounds for which everyone keeps a message in the short-term buffer, with two-buffers.",
+            unit="rounds",
+            least=0,
+            most=ROUNDS_MAX,
+        ),
+        hidden("messages", Role.MESSAGES, 100),
+        hidden("interval", Role.INTERVAL, 10 * PS_PER_MS),
+        hidden("data_bytes", Role.DATA_BYTES, 1000),
+        hidden("name_bytes", Role.ENTRY_BYTES, 4),
+        hidden("receive_loss", Role.DATA_LOSS),
+        Parameter(
+            "send_omission",
+            PROBABILITY,
+            0.0,
+            "Probability that a message is not multicast at all, so that only its sender has it.",
+        ),
+        Parameter(
+            "recast",
+            FLAG,
+            False,
+            "Never multicast a message again, even if many members lack it (with bufferers: always so).",
+            option="no_recast",
+            choices={False: BY_POLICY, True: 0},
+        ),
+        Parameter(
+            "push",
+            FLAG,
+            False,
+            "Send only messages that were asked for, and not what another member's gossip lacks.",
+            option="no_push",
+            choices={False: 1, True: 0},
+        ),
+        hidden("limit", Role.DERIVED, 32),  # messages asked for, and sent, in one answer to gossip
+        Parameter(
+            "budget",
+            WHOLE,
+            None,
+            "Messages that a member may keep; the one kept longest makes room.",
+            unit="messages",
+            least=1,
+            most=BUDGET_MAX,
+            default_words="any number",
+        ),
+        hidden("ending", Role.DERIVED),  # when it is over, in picoseconds
+        Parameter(
+            "budget_bytes",
+            WHOLE,
+            None,
+            "Bytes of messages that a member may keep; the smaller of both budgets holds.",
+            least=1,
+            most=VALUE_MAX - 1,
+            default_words="any number",
+        ),
     ),
     resolve=resolve,
     check=check,

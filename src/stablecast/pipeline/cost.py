@@ -1,43 +1,50 @@
-"""How long a point will take, roughly: only the order of points and the size of batches hang on it."""
+"""How long points and sweeps will take, roughly: the order of points and the size of batches hang on it."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 
 from stablecast.pipeline.point import SIMULATE, Point
+from stablecast.protocols import protocol as find_protocol
+from stablecast.simulate.compiled import is_compiled, kernel_module
 from stablecast.simulate.options import Options
 from stablecast.theory import group_size
 
 EVENTS_PER_S = 3e6
 FIXED_S = 0.002
 UNKNOWN_S = 0.5
-ALL_TO_ALL = frozenset({"fulldist", "explicit"})
-"""Protocols in which every member tells every other."""
+SPARK_START_S = 6.0
+"""Start of Spark, its workers' imports and the end of the application: a sweep of one small point."""
+COMPILE_S = 25.0
+"""One protocol's loop that is not in the cache, on one core."""
 
 
 def estimated_seconds(point: Point) -> float:
     """Return a guess of a point's running time."""
     if point.task != SIMULATE:
         return UNKNOWN_S
-    options = Options(**point.options)  # type: ignore[arg-type]
+    options = Options.of(point.options)
     n = member_count(options)
-    executions = options.executions or (20 if options.messages else 1)
-    if options.protocol in ALL_TO_ALL:
-        each = float(n * n)
-    elif options.protocol == "cubefulldist":
-        each = 3 * n * math.log2(n + 2) ** 2 * (1 + n / 20_000)  # the set of members grows with n
-    else:
-        each = 4 * n * math.log2(n + 2)
-    data = 6 * options.messages * (options.senders or n) * n
+    executions: int = options.executions or (20 if options.messages else 1)
+    each = find_protocol(options.protocol).execution_messages(n)
+    data: int = 6 * options.messages * (options.senders or n) * n
     return FIXED_S + (each * executions + data) / EVENTS_PER_S
+
+
+def overhead_seconds(points: Iterable[Point]) -> float:
+    """Return a guess of what comes before the first point: Spark, and loops that are not compiled yet."""
+    names = {point.options["protocol"] for point in points if point.task == SIMULATE}
+    found = [find_protocol(str(name)) for name in names]
+    missing = {kernel_module(protocol) for protocol in found if not is_compiled(protocol)}
+    return SPARK_START_S + COMPILE_S * len(missing)
 
 
 def member_count(options: Options) -> int:
     """Return the number of members, by the parameters alone; 1,000 where they do not tell."""
     if options.members is not None:
-        return max(options.members, 1)
+        return max(int(options.members), 1)
     if options.nodes is not None:
-        return max(options.nodes, 1)
+        return max(int(options.nodes), 1)
     if options.degree and options.height and 0 < options.height < 64 and options.degree > 0:
         return group_size(options.degree, options.height, options.fill or options.degree)
     return 1000

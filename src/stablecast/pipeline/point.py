@@ -21,7 +21,7 @@ class Point:
     """What to run; equal points are the same run, wherever and whenever it happens."""
 
     options: Mapping[str, Value] = field(hash=False)
-    """For ``simulate``, those fields of its :class:`Options` that differ from the defaults."""
+    """For ``simulate``, those of its :class:`Options` that differ from the defaults."""
     task: str = SIMULATE
     """``simulate``, or ``package.module:function`` for a task of its own."""
 
@@ -35,7 +35,7 @@ class Point:
     def replay(self) -> str:
         """The command that runs this point alone."""
         if self.task == SIMULATE:
-            return Options(**self.options).command()  # type: ignore[arg-type]
+            return Options.of(self.options).command()
         words = ["python", "-m", "stablecast.pipeline.replay", self.task]
         return shlex.join([*words, json.dumps(dict(self.options), sort_keys=True)])
 

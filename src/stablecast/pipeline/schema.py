@@ -1,7 +1,9 @@
 """The columns of a table of runs, and how a run becomes a row and a row a run again.
 
-The columns are derived from the fields of the options, the result and the traffic's result, so that a new
-field of any of them is a new column.  ``docs/sweep.md`` lists them.
+The columns are derived from the declared options, and from the fields of the result and the traffic's result,
+so that a new one is a new column.  A protocol from outside the package may have options that none of the
+package has; a table with its runs has a column for each of them, behind all others.  ``docs/sweep.md`` lists
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.multicast.bimodal_result import Delivery
-from stablecast.simulate.options import Options
+from stablecast.simulate.options import Options, all_options, protocol_options
 from stablecast.simulate.result import Result, TrafficResult
 
 SCHEMA_VERSION = "1"
@@ -63,7 +65,9 @@ def _columns(kind: Any) -> dict[str, pa.DataType]:
     return found
 
 
-OPTION_COLUMNS = _columns(Options)
+PROTOCOL = {"protocol": pa.string()}
+OPTION_COLUMNS = PROTOCOL | {name: _TYPES[option.type] for name, option in all_options().items()}
+"""The options of a run and of the protocols of this package; those of other protocols come behind."""
 RESULT_COLUMNS = _columns(Result)
 # The traffic's number of messages would hide the option of the same name.
 TRAFFIC_NAMES = {name: "data_messages" if name == "messages" else name for name in _columns(TrafficResult)}
@@ -109,6 +113,27 @@ def options_of(row: Row) -> dict[str, Any]:
     return options
 
 
+def option_columns(options: Options) -> Row:
+    """Return the columns of a simulation's options; those that its protocol does not have are None."""
+    row = {name: options.value(name) for name in OPTION_COLUMNS}
+    for name, option in protocol_options(options.protocol).items():
+        if name not in OPTION_COLUMNS:
+            value = options.value(name)
+            row[name] = None if value is None else option.type(value)
+    return row
+
+
 def table_of(rows: list[Row]) -> pa.Table:
-    """Return rows as a table of the schema."""
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    """Return rows as a table of the schema, with the columns of protocols from outside the package."""
+    schema = SCHEMA
+    for name in dict.fromkeys(name for row in rows for name in row):
+        if name not in COLUMNS:
+            found = {type(row[name]) for row in rows if row.get(name) is not None}
+            schema = schema.append(pa.field(name, _TYPES[found.pop()] if found else pa.null()))
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def has_layout(schema: pa.Schema) -> bool:
+    """Tell whether a table has every column of a table of runs, in any order, and perhaps others."""
+    kinds = dict(zip(schema.names, schema.types, strict=True))
+    return all(kinds.get(name) == kind for name, kind in COLUMNS.items())

@@ -6,7 +6,7 @@
     [[grid]]
     protocol = ["coordp", "s_coordp"]      # a value, or a list of values
     degree = 4
-    height = { from = 3, to = 6 }          # whole numbers, both ends included, with an optional step
+    height = { from = 3, to = 6 }          # both ends included, with an optional step; also of fractions
     seed = { from = 0, to = 9 }
 
     [[grid]]
@@ -17,37 +17,30 @@
     ]
 
 The points of a grid are all combinations of its values; equal points of several grids are run once.
+
+Keys are the declared options: those of the run, and those of every protocol that the grid names.  A point
+whose protocol lacks one of its options is refused.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import re
 import tomllib
-import types
-import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.pipeline.point import Point, simulation
-from stablecast.protocols import protocol_names
-from stablecast.simulate import PRESETS, TOPOLOGIES
-from stablecast.simulate.options import Options
-from stablecast.simulate.setup import TRIGGERS
+from stablecast.protocols import is_path, protocol_names
+from stablecast.simulate.knobs import Option
+from stablecast.simulate.options import PROTOCOL, all_options, known_options, run_options
 
 POINTS_MAX = 1_000_000
-_FIELDS = {field.name: typing.get_type_hints(Options)[field.name] for field in dataclasses.fields(Options)}
-_CHOICES: dict[str, Callable[[], typing.Iterable[str]]] = {
-    "protocol": protocol_names,
-    "topology": lambda: TOPOLOGIES,
-    "costs": lambda: PRESETS,
-    "trigger": lambda: TRIGGERS,
-}
 _WORDS = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}
 
 
@@ -68,6 +61,8 @@ class _Reader:
     def __init__(self, file: Path, text: str) -> None:
         self.file = file
         self.text = text
+        self.options: dict[str, Option] = {}
+        """The options that the grid which is read may have."""
 
     def refuse(self, table: str, index: int, key: str, what: str) -> InvalidInput:
         line = line_of(self.text, table, index, key)
@@ -113,12 +108,29 @@ class _Reader:
             raise self.refuse("", 0, "grid", "no grid (accepted: a table [grid], or several [[grid]])")
         counted = 0
         for index, grid in enumerate(listed):
+            self.options = self._options(grid, index)
             choices = self._choices(grid, index)
             counted += math.prod(len(values) for values in choices)
             if counted > POINTS_MAX:
                 raise self.refuse("grid", index, "", f"more than {POINTS_MAX:,} points")
             for combination in itertools.product(*choices):
                 yield self._point(combination, index)
+
+    def _options(self, grid: dict[str, Any], index: int) -> dict[str, Option]:
+        """Return the options of the run and of every protocol that a grid names."""
+        cases = grid.get("cases")
+        tables = [grid, *(cases if isinstance(cases, list) else [])]
+        named = [table[PROTOCOL] for table in tables if isinstance(table, dict) and PROTOCOL in table]
+        found = dict(run_options())
+        for name in itertools.chain.from_iterable(n if isinstance(n, list) else [n] for n in named):
+            if type(name) is not str:
+                raise self.refuse("grid", index, PROTOCOL, f"{name!r} is not accepted (accepted: a word)")
+            if not is_path(name) and name not in protocol_names():
+                raise self.refuse(
+                    "grid", index, PROTOCOL, str(unknown_name(PROTOCOL, name, protocol_names()))
+                )
+            found |= known_options(name)
+        return found
 
     def _point(self, combination: tuple[dict[str, Any], ...], index: int) -> Point:
         options: dict[str, Any] = {}
@@ -127,8 +139,18 @@ class _Reader:
                 if key in options:
                     raise self.refuse("grid", index, key, "given in the grid and in a case")
             options |= part
-        if "protocol" not in options:
+        if PROTOCOL not in options:
             raise self.refuse("grid", index, "", "no protocol")
+        known = known_options(options[PROTOCOL])
+        for key in options:
+            if key != PROTOCOL and key not in known:
+                own = ", ".join(name for name in known if name not in run_options())
+                raise self.refuse(
+                    "grid",
+                    index,
+                    key,
+                    f"{options[PROTOCOL]} has no such option (accepted: {own}; and those of the run)",
+                )
         return simulation(**options)
 
     def _choices(self, grid: dict[str, Any], index: int) -> list[list[dict[str, Any]]]:
@@ -157,37 +179,49 @@ class _Reader:
         return [self._value(key, value, index)]
 
     def _range(self, key: str, value: dict[str, Any], index: int) -> list[Any]:
+        """Return the values of a range, in decimal, so that three steps of 0.1 are 0.3."""
         self._value(key, value.get("from"), index)
-        low: Any = value.get("from")
-        high: Any = value.get("to")
-        step: Any = value.get("step", 1)
-        whole = all(type(number) is int for number in (low, high, step))
-        if not whole or set(value) - {"from", "to", "step"} or step < 1:
+        given = [value.get("from"), value.get("to"), value.get("step", 1)]
+        numbers = all(type(number) in (int, float) and math.isfinite(number) for number in given)
+        if not numbers or set(value) - {"from", "to", "step"} or given[2] <= 0:
             raise self.refuse(
-                "grid", index, key, "not accepted (accepted: {from = a, to = b, step = c}, whole numbers)"
+                "grid",
+                index,
+                key,
+                "not accepted (accepted: {from = a, to = b, step = c}, numbers, c above 0)",
             )
+        low, high, step = (Decimal(repr(number)) for number in given)
         if high < low:
             raise self.refuse("grid", index, key, f"the range from {low} to {high} is empty")
-        if (high - low) // step >= POINTS_MAX:
+        count = int((high - low) / step) + 1
+        if count > POINTS_MAX:
             raise self.refuse("grid", index, key, f"more than {POINTS_MAX:,} values")
-        return [self._value(key, each, index) for each in range(low, high + 1, step)]
+        whole = all(type(number) is int for number in given)
+        values = [low + k * step for k in range(count)]
+        return [self._value(key, int(each) if whole else float(each), index) for each in values]
 
     def _value(self, key: str, value: Any, index: int) -> Any:
         """Check one value of an option, and make a whole number a real one where those are asked for."""
-        if key not in _FIELDS:
-            raise self.refuse("grid", index, key, _unknown_key(key))
-        hint = _FIELDS[key]
-        kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
-        kind = kinds[0] if isinstance(hint, types.UnionType) else hint
+        if key == PROTOCOL:
+            return value
+        if key not in self.options:
+            raise self.refuse("grid", index, key, self._unknown_key(key))
+        option = self.options[key]
+        kind = option.type
         if kind is float and type(value) is int:
             value = float(value)
         if type(value) is not kind:
             raise self.refuse("grid", index, key, f"{value!r} is not accepted (accepted: {_WORDS[kind]})")
-        if kind is float and not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise self.refuse("grid", index, key, f"{value} is not accepted (accepted: a finite number)")
-        if key in _CHOICES and value not in (accepted := tuple(_CHOICES[key]())):
-            raise self.refuse("grid", index, key, str(unknown_name(key, value, accepted)))
+        if option.words is not None and value not in (accepted := tuple(option.words())):
+            raise self.refuse("grid", index, key, str(unknown_name(key, str(value), accepted)))
         return value
+
+    def _unknown_key(self, key: str) -> str:
+        if key in all_options():
+            return "no protocol of this grid has such an option"
+        return str(unknown_name("key", key, (PROTOCOL, *self.options, "cases")))
 
 
 def read_spec(file: Path) -> Spec:
@@ -197,10 +231,6 @@ def read_spec(file: Path) -> Spec:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot read '{file}': {getattr(error, 'strerror', None) or error}") from None
     return _Reader(file, text).spec()
-
-
-def _unknown_key(key: str) -> str:
-    return str(unknown_name("key", key, (*_FIELDS, "cases")))
 
 
 def _toml_error(error: tomllib.TOMLDecodeError) -> str:

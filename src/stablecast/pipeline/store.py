@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from stablecast.errors import InvalidInput, StablecastError
 from stablecast.pipeline.point import Point
-from stablecast.pipeline.schema import DONE, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Row, table_of
+from stablecast.pipeline.schema import DONE, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Row, has_layout, table_of
 
 RUNS, EARLIER, JOURNAL, LOCK = "runs.parquet", "earlier.parquet", "journal", ".lock"
 FLUSH_S, FLUSH_S_MAX = 1.0, 10.0
@@ -142,7 +142,7 @@ def read_rows(file: Path) -> list[Row]:
     except (OSError, pa.ArrowException) as error:
         raise InvalidInput(f"'{file}' is not a table of runs: {' '.join(str(error).split())}") from None
     version = (schema.metadata or {}).get(VERSION_KEY, b"none").decode()
-    if version != SCHEMA_VERSION or not schema.equals(SCHEMA, check_metadata=False):
+    if version != SCHEMA_VERSION or not has_layout(schema):
         raise InvalidInput(
             f"'{file}' has another layout: version {version} with {len(schema)} columns"
             f" (accepted: version {SCHEMA_VERSION} with {len(SCHEMA)}; take another folder)"

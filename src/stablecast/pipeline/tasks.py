@@ -17,8 +17,18 @@ from typing import Any
 from stablecast import __version__
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.point import SIMULATE, Point
-from stablecast.pipeline.schema import COLUMNS, DONE, FAILED, OPTION_COLUMNS, TIMEOUT, Row, result_columns
+from stablecast.pipeline.schema import (
+    COLUMNS,
+    DONE,
+    FAILED,
+    OPTION_COLUMNS,
+    TIMEOUT,
+    Row,
+    option_columns,
+    result_columns,
+)
 from stablecast.protocols import protocol as find_protocol
+from stablecast.protocols.contract import Role
 from stablecast.simulate.options import Options
 from stablecast.simulate.result import Result
 from stablecast.simulate.run import simulate
@@ -93,17 +103,17 @@ def _row_before(point: Point, terms: Terms) -> Row:
     row: Row = dict.fromkeys(COLUMNS)
     row |= {"key": point.key, "task": point.task, "replay": point.replay, "host": socket.gethostname()}
     row["options"] = json.dumps(dict(point.options), sort_keys=True)
-    row |= {name: point.options.get(name) for name in OPTION_COLUMNS}
     if point.task == SIMULATE:
-        options = Options(**point.options)  # type: ignore[arg-type]
-        row |= {name: getattr(options, name) for name in OPTION_COLUMNS}
+        row |= option_columns(Options.of(point.options))
+    else:
+        row |= {name: point.options.get(name) for name in OPTION_COLUMNS}
     return row | {"version": __version__, "sources": terms.sources}
 
 
 def _outcome(point: Point, terms: Terms) -> Outcome:
     if point.task != SIMULATE:
         return find_task(point.task)(**point.options)
-    setup = Options(**point.options).setup()  # type: ignore[arg-type]
+    setup = Options.of(point.options).setup()
     if terms.traces is not None and writes_trace(point):
         return Outcome(_simulate_with_trace(setup, Path(terms.traces) / f"{point.key}.parquet", point.key))
     return Outcome(simulate(setup))
@@ -116,11 +126,12 @@ def writes_trace(point: Point) -> bool:
     """
     if point.task != SIMULATE:
         return False
-    options = Options(**point.options)  # type: ignore[arg-type]
+    options = Options.of(point.options)
     protocol = find_protocol(options.protocol)
     messages = 0 if protocol.delivers else options.messages or protocol.messages
     failing = options.faults.strip() or options.fail_neighbours or options.fail_random
-    return messages > 0 and not failing and not options.threshold_steps and options.receivers is None
+    silence = options.by_role(Role.SILENCE)
+    return messages > 0 and not failing and not silence and options.receivers is None
 
 
 def _simulate_with_trace(setup: Setup, file: Path, group: str) -> Result:

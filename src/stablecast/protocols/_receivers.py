@@ -11,7 +11,8 @@ import numpy as np
 
 from stablecast.compiling import kernel
 from stablecast.protocols.contract.kernels import Member
-from stablecast.protocols.contract.protocol import Parameter, Place, Sizes
+from stablecast.protocols.contract.parameters import CHOICE, TIME, Parameter, Role, hidden
+from stablecast.protocols.contract.protocol import Place, Sizes
 
 TIMESTAMP, VECTOR, EXPLICIT, TRANSITIVE = 0, 1, 2, 3
 VARIANT = 0
@@ -20,15 +21,34 @@ TO_ALL, TO_SENDERS = 0, 1
 KNOW_ALL, KNOW_OWN = 0, 1
 COLUMN, WHOLE, SENDERS, LIST = 0, 1, 2, 3
 
-PS_PER_MS = 10**9
-ACK_EVERY = Parameter("ack_every", 100 * PS_PER_MS, "time between two acknowledgements of a member, in ps")
-ACK_TO = Parameter("ack_to", TO_ALL, "acknowledge to all at once (0), or to each sender (1)")
-KNOW = Parameter("know", KNOW_ALL, "learn of everyone's messages (0), or of one's own (1)")
+ACK_EVERY = Parameter(
+    "ack_every",
+    TIME,
+    100.0,
+    "Time between two acknowledgements of a member.",
+    unit="ms",
+    role=Role.EVERY,
+    above=0,
+)
+ACK_TO = Parameter(
+    "ack_to",
+    CHOICE,
+    "all",
+    "Whom members acknowledge to: all members at once, or the senders, with one message to each.",
+    choices={"all": TO_ALL, "senders": TO_SENDERS},
+)
+KNOW = Parameter(
+    "know",
+    CHOICE,
+    "all",
+    "Whose messages a member learns to be stable: the messages of all senders, or only its own.",
+    choices={"all": KNOW_ALL, "own": KNOW_OWN},
+)
 
 
 def variant(number: int) -> Parameter:
     """Return the parameter that tells a protocol from the others."""
-    return Parameter("variant", number, "which protocol it is; follows from its name")
+    return hidden("variant", Role.DERIVED, number)
 
 
 def leaders_of(sizes: Sizes) -> tuple[int, ...]:

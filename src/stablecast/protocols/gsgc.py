@@ -38,6 +38,8 @@ Paper
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from stablecast.compiling import kernel
@@ -84,7 +86,8 @@ from stablecast.protocols.contract.kernels import (
     set_timer,
     strike_off,
 )
-from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes, columns
+from stablecast.protocols.contract.parameters import CHOICE, TIME, WHOLE, Parameter, Role, hidden
+from stablecast.protocols.contract.protocol import Place, Protocol, Sizes, columns
 
 GOSSIP, STABLE = 0, 1
 SUBGROUP_MAX = 32
@@ -319,24 +322,17 @@ def _extra_bytes(sizes: Sizes) -> tuple[int, ...]:
     return 4 + bits + result + members, 4 + members
 
 
-def _resolve(values: tuple[int, ...]) -> tuple[int, ...]:
+def _resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
     """Where members come and go, a result also rides on gossip: who was cut off hears of what it lacks."""
-    share = values[SHARE] | PIGGYBACK if values[THRESHOLD] > 0 else values[SHARE]
-    return (*values[:SHARE], share, *values[SHARE + 1 :])
+    return {"share": values["share"] | PIGGYBACK} if values["threshold"] > 0 else {}
 
 
-def _check(sizes: Sizes) -> None:
-    subgroup, step, share, threshold, _, quiet = sizes.params
-    if not 1 <= subgroup <= SUBGROUP_MAX:
-        raise InvalidInput(f"subgroup {subgroup} is not accepted (accepted: 1 to {SUBGROUP_MAX})")
-    if step < 1:
-        raise InvalidInput("step is not accepted (accepted: a time above 0)")
-    if share not in (PIGGYBACK, MULTICAST, PIGGYBACK | MULTICAST):
-        raise InvalidInput(f"share {share} is not accepted (accepted: 1, 2 or 3)")
-    if threshold < 0:
-        raise InvalidInput(f"threshold {threshold} is not accepted (accepted: 0 or more)")
-    if quiet < 0 or (quiet > 0 and threshold == 0):
-        raise InvalidInput(f"quiet {quiet} is not accepted (accepted: 0, or more with a threshold above 0)")
+def _check(values: Mapping[str, int]) -> None:
+    if values["quiet"] > 0 and values["threshold"] == 0:
+        raise InvalidInput(
+            f"quiet_steps {values['quiet']} is not accepted (accepted: 0, or more with threshold_steps"
+            " above 0)"
+        )
 
 
 def _book(sizes: Sizes) -> int:
@@ -358,12 +354,52 @@ PROTOCOL = Protocol(
     module=__name__,
     init=init,
     parameters=(
-        Parameter("subgroup", 3, "members that one gossips to in a step"),
-        Parameter("step", 1_000_000_000_000, "time between two steps of a member"),
-        Parameter("share", MULTICAST, "how results spread: 1 piggybacked, 2 multicast, 3 both"),
-        Parameter("threshold", 0, "steps of silence until a member is struck off; 0 for never"),
-        Parameter("initial", 0, "members that are there from the start; 0 for all"),
-        Parameter("quiet", 0, "steps without a newcomer before one takes part in a round; 0 for none"),
+        Parameter(
+            "subgroup",
+            WHOLE,
+            3,
+            "Members, drawn at random, that a member gossips to in one step.",
+            role=Role.FANOUT,
+            least=1,
+            most=SUBGROUP_MAX,
+        ),
+        Parameter(
+            "step",
+            TIME,
+            1.0,
+            "Time between two steps of a member's gossip.",
+            unit="s",
+            role=Role.STEP,
+            above=0,
+        ),
+        Parameter(
+            "share",
+            CHOICE,
+            "multicast",
+            "How a member that has the result passes it on: piggyback, with its gossip; multicast, to all at"
+            " once; or both.",
+            choices={"piggyback": PIGGYBACK, "multicast": MULTICAST, "both": PIGGYBACK | MULTICAST},
+            role=Role.SPREAD,
+        ),
+        Parameter(
+            "threshold",
+            WHOLE,
+            0,
+            "Steps of silence after which a member is taken for failed and struck off; 0 for never.",
+            unit="steps",
+            role=Role.SILENCE,
+            least=0,
+        ),
+        hidden("initial", Role.INITIAL),
+        Parameter(
+            "quiet",
+            WHOLE,
+            0,
+            "Steps that a new member waits after the last newcomer before it takes part in a round; above 0"
+            " only together with --threshold-steps.",
+            unit="steps",
+            least=0,
+        ),
     ),
     autonomous=True,
     timed=True,

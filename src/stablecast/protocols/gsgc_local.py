@@ -24,6 +24,8 @@ Paper
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from stablecast.compiling import kernel
@@ -45,7 +47,8 @@ from stablecast.protocols.contract.kernels import (
     set_timer,
     strike_off,
 )
-from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes, columns
+from stablecast.protocols.contract.parameters import FLAG, TIME, WHOLE, Parameter, Role
+from stablecast.protocols.contract.protocol import Place, Protocol, Sizes, columns
 
 LOCAL, GLOBAL, STABLE = 0, 1, 2
 ROUND, DRAWS, OUT, LEAVING, DONE, STEPS, NEXT_LOCAL, NEXT_GLOBAL = range(8)  # registers
@@ -374,19 +377,12 @@ def _extra_bytes(sizes: Sizes) -> tuple[int, ...]:
     return 4 + -(-size // 8) + failures, 4 + -(-groups // 8), 4
 
 
-def _check(sizes: Sizes) -> None:
-    subgroup, step, threshold, local_size, controllers, controller_step, _ = sizes.params
-    if not 1 <= subgroup <= SUBGROUP_MAX:
-        raise InvalidInput(f"subgroup {subgroup} is not accepted (accepted: 1 to {SUBGROUP_MAX})")
-    if step < 1 or controller_step < 1:
-        raise InvalidInput("step is not accepted (accepted: a time above 0)")
-    if threshold < 0:
-        raise InvalidInput(f"threshold {threshold} is not accepted (accepted: 0 or more)")
-    if local_size < 1:
-        raise InvalidInput(f"local_size {local_size} is not accepted (accepted: 1 or more)")
-    if not 1 <= controllers <= min(CONTROLLERS_MAX, local_size):
-        most = min(CONTROLLERS_MAX, local_size)
-        raise InvalidInput(f"{controllers} controllers are not accepted (accepted: 1 to {most})")
+def _check(values: Mapping[str, int]) -> None:
+    if values["controllers"] > values["local_size"]:
+        raise InvalidInput(
+            f"controllers {values['controllers']} is not accepted (accepted: 1 to {values['local_size']}, the"
+            " members of a local group)"
+        )
 
 
 PROTOCOL = Protocol(
@@ -402,13 +398,57 @@ PROTOCOL = Protocol(
     init=init,
     places=places,
     parameters=(
-        Parameter("subgroup", 1, "members that one gossips to in a step"),
-        Parameter("step", 700_000_000_000, "time between two steps of the local gossip"),
-        Parameter("threshold", 0, "steps of silence until a member is struck off; 0 for never"),
-        Parameter("local_size", 50, "members of a local group"),
-        Parameter("controllers", 5, "stability controllers of a local group"),
-        Parameter("controller_step", 700_000_000_000, "time between two steps of the controllers' gossip"),
-        Parameter("nearby", 0, "local groups drawn at random (0), or by location (1)"),
+        Parameter(
+            "subgroup",
+            WHOLE,
+            1,
+            "Members, drawn at random, that a member gossips to in one step.",
+            role=Role.FANOUT,
+            least=1,
+            most=SUBGROUP_MAX,
+        ),
+        Parameter(
+            "step",
+            TIME,
+            0.7,
+            "Time between two steps of a member's gossip in its local group.",
+            unit="s",
+            role=Role.STEP,
+            above=0,
+        ),
+        Parameter(
+            "threshold",
+            WHOLE,
+            0,
+            "Steps of silence after which a member is taken for failed and struck off; 0 for never.",
+            unit="steps",
+            role=Role.SILENCE,
+            least=0,
+        ),
+        Parameter("local_size", WHOLE, 50, "Members of a local group.", least=1),
+        Parameter(
+            "controllers",
+            WHOLE,
+            5,
+            "Stability controllers of a local group: the members that gossip with other local groups.",
+            least=1,
+            most=CONTROLLERS_MAX,
+        ),
+        Parameter(
+            "controller_step",
+            TIME,
+            0.7,
+            "Time between two steps of the controllers' gossip among all local groups.",
+            unit="s",
+            role=Role.EVERY,
+            above=0,
+        ),
+        Parameter(
+            "nearby",
+            FLAG,
+            False,
+            "Form local groups of members that are near one another, instead of drawing them at random.",
+        ),
     ),
     autonomous=True,
     timed=True,

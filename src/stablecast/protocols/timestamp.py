@@ -30,14 +30,15 @@ Paper
 
 from __future__ import annotations
 
-from stablecast.compiling import kernel
+from collections.abc import Mapping
+
+from stablecast._jit import kernel
 from stablecast.errors import InvalidInput
 from stablecast.frontier.tournament import least_of, raise_number, tournament_size
 from stablecast.overlays import Tree
 from stablecast.protocols._receivers import (
     ACK_EVERY,
     ACK_TO,
-    PS_PER_MS,
     TIMESTAMP,
     TO_ALL,
     has_receiver,
@@ -52,7 +53,10 @@ from stablecast.protocols._receivers import (
 from stablecast.protocols.contract.clocks import (
     DRIFT_MAX_PPM,
     HORIZON_MAX_PS,
+    HYBRID,
+    LOGICAL,
     PHYSICAL,
+    PPB_OF_PPM,
     SKEW_MAX_PS,
     check_clocks,
     draw_drift_ppb,
@@ -76,7 +80,17 @@ from stablecast.protocols.contract.kernels import (
     send_numbers,
     set_timer,
 )
-from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes
+from stablecast.protocols.contract.parameters import (
+    CHOICE,
+    PS_PER,
+    REAL,
+    TIME,
+    WHOLE,
+    Parameter,
+    Role,
+    hidden,
+)
+from stablecast.protocols.contract.protocol import Place, Protocol, Sizes
 
 ACK, NULL = 0, 1
 SEND, EVERY, CLOCK, SKEW, DRIFT, SYNC, TO, STAMP_BYTES, OFFSETS = range(1, 10)  # parameters
@@ -272,26 +286,15 @@ def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
     return place_receivers(sizes, with_lists=sizes.params[TO] != TO_ALL)
 
 
-def resolve(values: tuple[int, ...]) -> tuple[int, ...]:
-    """Set which protocol this is, and the room that drift leaves for offsets."""
-    offsets = values[SKEW] - drifted_apart_ps(values[DRIFT] / 1000, values[SYNC])
-    return (TIMESTAMP, *values[1:OFFSETS], max(offsets, 0))
+def resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
+    """Set the range of the clocks' offsets: what drift leaves of the skew."""
+    apart = drifted_apart_ps(values["drift"] / PPB_OF_PPM, values["sync"])
+    return {"offsets": max(values["skew"] - apart, 0)}
 
 
-def check(sizes: Sizes) -> None:
+def check(values: Mapping[str, int]) -> None:
     """Refuse clocks that cannot be, in the units of the command line."""
-    skew, drift, sync = sizes.params[SKEW], sizes.params[DRIFT] / 1000, sizes.params[SYNC]
-    if not 1 <= sizes.params[STAMP_BYTES] <= STAMP_BYTES_MAX:
-        raise InvalidInput(
-            f"stamp_bytes {sizes.params[STAMP_BYTES]} is not accepted (accepted: 1 to {STAMP_BYTES_MAX})"
-        )
-    for name, value, most, unit in (
-        ("skew_us", skew, SKEW_MAX_PS, PS_PER_MS // 1000),
-        ("drift_ppm", drift, DRIFT_MAX_PPM, 1),
-        ("sync_s", sync, HORIZON_MAX_PS, 1000 * PS_PER_MS),
-    ):
-        if not 0 <= value <= most:
-            raise InvalidInput(f"{name} {value / unit:g} is not accepted (accepted: 0 to {most / unit:g})")
+    skew, drift, sync = values["skew"], values["drift"] / PPB_OF_PPM, values["sync"]
     apart = drifted_apart_ps(drift, sync)
     if apart > skew:
         raise InvalidInput(
@@ -324,15 +327,64 @@ PROTOCOL = Protocol(
     family="stablecast.protocols._acknowledging",
     parameters=(
         variant(TIMESTAMP),
-        Parameter("send_every", 100 * PS_PER_MS, "longest silence of a sender, in ps"),
+        Parameter(
+            "send_every",
+            TIME,
+            100.0,
+            "Longest silence of a sender; then it sends a NULL, which carries a timestamp and no data.",
+            unit="ms",
+            role=Role.EVERY,
+            above=0,
+        ),
         ACK_EVERY,
-        Parameter("clock", PHYSICAL, "physical (0), logical (1) or hybrid (2)"),
-        Parameter("skew", 0, "most that two clocks differ at any time, in ps"),
-        Parameter("drift", 0, "most that a clock's rate is off, in parts per billion"),
-        Parameter("sync", 60 * 1000 * PS_PER_MS, "time between two times that clocks are set right, in ps"),
+        Parameter(
+            "clock",
+            CHOICE,
+            "physical",
+            "What timestamps are read from: physical clocks, which differ by the skew; logical clocks, which"
+            " count messages; or hybrid clocks, which are physical and never behind what was received.",
+            choices={"physical": PHYSICAL, "logical": LOGICAL, "hybrid": HYBRID},
+            role=Role.CLOCK,
+        ),
+        Parameter(
+            "skew",
+            TIME,
+            0.0,
+            "Most that two members' clocks differ at any time.",
+            unit="us",
+            least=0,
+            most=SKEW_MAX_PS / PS_PER["us"],
+        ),
+        Parameter(
+            "drift",
+            REAL,
+            0.0,
+            "Most that the rate of a member's clock is off, in parts per million; the skew bounds what it"
+            " comes to.",
+            unit="ppm",
+            least=0,
+            most=DRIFT_MAX_PPM,
+            scale=PPB_OF_PPM,
+        ),
+        Parameter(
+            "sync",
+            TIME,
+            60.0,
+            "Time between two moments at which all clocks are set right again.",
+            unit="s",
+            above=0,
+            most=HORIZON_MAX_PS / PS_PER["s"],
+        ),
         ACK_TO,
-        Parameter("stamp_bytes", 8, "bytes of a timestamp"),
-        Parameter("offsets", 0, "range of the clocks' offsets; follows from skew, drift and sync"),
+        Parameter(
+            "stamp_bytes",
+            WHOLE,
+            8,
+            "Bytes of a timestamp on the wire.",
+            least=1,
+            most=STAMP_BYTES_MAX,
+        ),
+        hidden("offsets", Role.DERIVED),
     ),
     resolve=resolve,
     check=check,

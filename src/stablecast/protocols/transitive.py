@@ -54,7 +54,8 @@ from stablecast.protocols.contract.kernels import (
     set_timer,
     weigh,
 )
-from stablecast.protocols.contract.protocol import Parameter, Place, Protocol, Sizes
+from stablecast.protocols.contract.parameters import Role, hidden
+from stablecast.protocols.contract.protocol import Place, Protocol, Sizes
 
 ACK = 0
 EVERY, WHAT, ENTRY_BYTES = 1, 2, 3  # parameters
@@ -256,9 +257,8 @@ PROTOCOL = Protocol(
         variant(TRANSITIVE),
         ACK_EVERY,
         KNOW,
-        Parameter("name_bytes", 4, "bytes of the name of a message"),
+        hidden("name_bytes", Role.ENTRY_BYTES, 4),
     ),
-    resolve=lambda values: (TRANSITIVE, *values[1:]),
     autonomous=True,
     roundless=True,
     timed=True,

@@ -123,7 +123,6 @@ PROTOCOL = Protocol(
     module=__name__,
     family="stablecast.protocols._acknowledging",
     parameters=(variant(VECTOR), ACK_EVERY, ACK_TO, KNOW),
-    resolve=lambda values: (VECTOR, *values[1:]),
     extra_bytes=lambda sizes: (0, sizes.entry_bytes),
     autonomous=True,
     roundless=True,

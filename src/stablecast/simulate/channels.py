@@ -105,10 +105,8 @@ class ChannelRun:
         self.stable_at: list[tuple[int, int, int, int]] = []
         """Whenever a member calls more stable: when, who, of which column, up to which number."""
         self.gone: set[int] = set()
-        values = self.protocol.parameter_values(params or {})
+        values = self.protocol.parameter_values(params or {}, members)
         sizes = Sizes(members, len(leaders), len(leaders), 4, values, True, leaders, audiences)
-        if self.protocol.check is not None:
-            self.protocol.check(sizes)
         star = tree_from_parents([-1] + [0] * (members - 1))  # places follow from the senders alone
         place = self.protocol.places_of(star, sizes, seed)
         width = max(self.protocol.attached(sizes), 1)

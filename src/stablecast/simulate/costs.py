@@ -7,69 +7,104 @@ byte sent, 266.67 µs for a byte at 30 kbps) leave no rounding that a nanosecond
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
+from typing import Any
 
-from stablecast.errors import InvalidInput, unknown_name
+from stablecast.errors import unknown_name
+from stablecast.simulate.knobs import COSTS, FAULTS, check_knobs, knob
 
 PS_PER_US = 1_000_000
 ROUTERS = ("delay", "serial")
 PROCESSORS = ("separate", "shared")
 
 
+def _cost(default: float | str, help: str, **more: Any) -> Any:
+    """Declare a figure that a preset has unless its option changes it."""
+    return knob(default, help, implied="as the preset has it", **more)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Costs:
     """What a message costs on its way; every field is an option of ``stablecast simulate``."""
 
-    bandwidth_bps: float = 100e6
-    """Bits per second of each direction of a link."""
-    propagation_us: float = 0.0
-    """Time from the last bit leaving a link to its arrival at the other end."""
-    router_us: float = 1000.0
-    """Time that a node takes to forward a message; none at its source and its destination."""
-    router: str = "delay"
-    """``delay``: any number of messages at a time; ``serial``: one after the other."""
-    processor: str = "separate"
-    """Of a serial router: its own (``separate``) or the one of the host on the same node (``shared``)."""
-    send_us: float = 338.0
-    """Host time to send a message, fixed part."""
-    send_us_per_byte: float = 47 / 400
-    """Host time to send a message, for each byte, header included."""
-    receive_factor: float = 1.1
-    """Host time to receive a message, as a multiple of the time to send it."""
-    header_bytes: int = 32
-    """Bytes of a message that carries nothing."""
-    entry_bytes: int = 4
-    """Bytes of a sequence number."""
-    queue_limit: int = 0
-    """Messages that a link holds, the one in transmission included; 0 for no limit."""
-    link_loss: float = 0.0
-    """Probability that a message is lost on a link, after taking its time."""
-    duplicate: float = 0.0
-    """Probability that a message comes to a member a second time, ``detour_us`` after the first."""
-    reorder: float = 0.0
-    """Probability that a message comes to a member ``detour_us`` late, so that others overtake it."""
-    detour_us: float = 1000.0
-    """How late a message comes that takes a detour."""
+    bandwidth_bps: float = _cost(100e6, "Bits per second of each direction of a link.", panel=COSTS, above=0)
+    propagation_us: float = _cost(
+        0.0,
+        "Microseconds from the last bit of a message leaving a link to its arrival at the other end.",
+        panel=COSTS,
+        least=0,
+    )
+    router_us: float = _cost(
+        1000.0,
+        "Microseconds that a node takes to forward a message; none at its source and its destination.",
+        panel=COSTS,
+        least=0,
+    )
+    router: str = _cost(
+        "delay",
+        "How nodes forward messages: delay, any number at a time; serial, one after the other.",
+        panel=COSTS,
+        words=lambda: ROUTERS,
+    )
+    processor: str = _cost(
+        "separate",
+        "The processor of a serial router: a separate one, or shared with the host on the same node.",
+        panel=COSTS,
+        words=lambda: PROCESSORS,
+    )
+    send_us: float = _cost(
+        338.0, "Microseconds of the host to send a message: the fixed part.", panel=COSTS, least=0
+    )
+    send_us_per_byte: float = _cost(
+        47 / 400,
+        "Microseconds of the host to send a message: for each byte, header included.",
+        panel=COSTS,
+        least=0,
+    )
+    receive_factor: float = _cost(
+        1.1,
+        "Time of the host to receive a message, as a multiple of the time to send it.",
+        panel=COSTS,
+        least=0,
+    )
+    header_bytes: int = _cost(32, "Bytes of a message that carries nothing.", panel=COSTS, least=0)
+    entry_bytes: int = _cost(4, "Bytes of a sequence number.", panel=COSTS, least=0)
+    queue_limit: int = _cost(
+        0,
+        "Messages that a link holds, the one in transmission included; 0 for no limit.",
+        panel=COSTS,
+        least=0,
+    )
+    link_loss: float = _cost(
+        0.0,
+        "Probability that a message is lost on a link, after taking its time there.",
+        panel=FAULTS,
+        least=0,
+        most=1,
+    )
+    duplicate: float = _cost(
+        0.0,
+        "Probability that a message comes to a member a second time, --detour-us after the first.",
+        panel=FAULTS,
+        least=0,
+        most=1,
+    )
+    reorder: float = _cost(
+        0.0,
+        "Probability that a message comes to a member --detour-us late, so that others overtake it.",
+        panel=FAULTS,
+        least=0,
+        most=1,
+    )
+    detour_us: float = _cost(
+        1000.0,
+        "Microseconds that a message is late which comes a second time, or is overtaken.",
+        panel=FAULTS,
+        least=0,
+    )
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, str):
-                continue
-            if not math.isfinite(value) or value < 0:
-                raise InvalidInput(
-                    f"{field.name} {value} is not a cost (accepted: a finite number, 0 or more)"
-                )
-        if self.bandwidth_bps == 0:
-            raise InvalidInput("bandwidth_bps 0 moves nothing (accepted: a finite number above 0)")
-        for name in ("link_loss", "duplicate", "reorder"):
-            if getattr(self, name) > 1:
-                raise InvalidInput(f"{name} {getattr(self, name)} is not a probability (accepted: 0 to 1)")
-        if self.router not in ROUTERS:
-            raise unknown_name("router model", self.router, ROUTERS)
-        if self.processor not in PROCESSORS:
-            raise unknown_name("processor", self.processor, PROCESSORS)
+        check_knobs(self)
 
     @property
     def router_ps(self) -> int:

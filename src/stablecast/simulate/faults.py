@@ -18,6 +18,7 @@ import numpy as np
 
 from stablecast.errors import InvalidInput
 from stablecast.overlays.hypercube import hypercube
+from stablecast.simulate.knobs import FAULTS, check_knobs, knob
 
 CRASH, LEAVE, JOIN, MOVE, TELL = 0, 1, 2, 3, 4
 """What may happen to a member; ``MOVE`` puts it on a side of a partition, and by ``TELL`` a failure detector
@@ -76,6 +77,32 @@ def with_detector(schedule: Schedule, members: int, after_ms: float) -> Schedule
         if member != fault.member
     ]
     return Schedule(tuple(sorted([*schedule.faults, *told])), schedule.initial)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failing:
+    """Members that crash, drawn by the seed."""
+
+    fail_neighbours: int = knob(
+        0, "How many of member 0's neighbours in the hypercube crash, drawn by the seed.", panel=FAULTS
+    )
+    fail_random: int = knob(0, "How many of all members but member 0 crash, drawn by the seed.", panel=FAULTS)
+    fail_at_ms: float = knob(
+        0.0, "Simulated milliseconds at which these members crash.", panel=FAULTS, least=0
+    )
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+
+    def added_to(self, faults: str, members: int, seed: int) -> str:
+        """Return a schedule with these crashes added to it."""
+        if not (self.fail_neighbours or self.fail_random):
+            return faults
+        failing = failing_members(
+            members, neighbours=self.fail_neighbours, others=self.fail_random, seed=seed
+        )
+        step = f"crash {','.join(map(str, failing))} at {self.fail_at_ms:.9f}"
+        return f"{faults}; {step}" if faults else step
 
 
 def failing_members(members: int, *, neighbours: int, others: int, seed: int) -> list[int]:

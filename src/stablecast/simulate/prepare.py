@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stablecast.compiling.structs import allocate
 from stablecast.errors import InvalidInput
 from stablecast.overlays import contract_tree
-from stablecast.protocols.contract import Protocol
+from stablecast.protocols.contract import Protocol, Role
 from stablecast.protocols.contract.kernels import make_outbox
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.network import build_network
@@ -51,7 +51,7 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         threshold=trigger.threshold,
         retry_ps=round(trigger.retry_ms * PS_PER_MS),
         messages_each=traffic.messages,
-        interval_ps=max(1, round(1e12 / traffic.rate_per_s)),
+        interval_ps=traffic.interval_ps,
         data_bytes=traffic.data_bytes,
         buffer=setup.column_buffer,
         data_loss=float(traffic.data_loss),
@@ -64,11 +64,11 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         changed_only=setup.changed_only,
         protocol_timers=protocol.sets_timers(setup.param_values),
         autonomous=protocol.autonomous,
-        drains=setup.param("rounds", 0) > 0,
+        drains=setup.param(Role.EXECUTIONS, 0) > 0,
         stop_at_first=setup.stop_at_first,
         omissions=setup.omissions,
-        omit_among=max(setup.param("subgroup", 1), 1),
-        step_ps=max(setup.param("step", 1), 1),
+        omit_among=max(setup.param(Role.FANOUT, 1), 1),
+        step_ps=max(setup.param(Role.STEP, 1), 1),
         faulty=setup.faulty,
         admit_per_round=setup.admit_per_round,
         fault_count=len(setup.schedule.faults),
@@ -80,7 +80,7 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         reorder=float(setup.costs.reorder),
         detour_ps=setup.costs.detour_ps,
         sample_ps=round(setup.sample_ms * PS_PER_MS),
-        pause_ps=setup.param("pause", 0),
+        pause_ps=setup.param(Role.PAUSE, 0),
         attaches=protocol.attaches,
         takes=protocol.takes,
         roundless=protocol.roundless,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.multicast.bimodal_result import Delivery
-from stablecast.protocols.contract import Protocol
+from stablecast.protocols.contract import Protocol, Role
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA_KINDS, Counts, Sim
@@ -178,7 +178,7 @@ def collect(setup: Setup, protocol: Protocol, sim: Sim, wall_s: float) -> Result
             hops[row] = hops.get(row, 0) + int(sim.hops[k])
     processed = np.array(sim.members.sent + sim.members.received)
     protocol_kinds = slice(0, len(protocol.kinds))
-    in_steps = any(parameter.name == "step" for parameter in protocol.parameters)
+    in_steps = bool(protocol.having(Role.STEP))
     return Result(
         protocol=protocol.name,
         members=setup.topology.member_count,

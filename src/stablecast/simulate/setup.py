@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast.errors import InvalidInput, unknown_name
+from stablecast.errors import InvalidInput
 from stablecast.protocols import protocol as find_protocol
-from stablecast.protocols.contract import Protocol, Sizes
+from stablecast.protocols import protocol_names
+from stablecast.protocols.contract import Protocol, Role, Sizes
 from stablecast.simulate.costs import Costs
 from stablecast.simulate.faults import CRASH, LEAVE, Schedule, read_schedule, with_detector
+from stablecast.simulate.knobs import FAULTS, NETWORK, RUN, STRUCTURE, TRAFFIC, TRIGGER, check_knobs, knob
 from stablecast.simulate.routes import POLICIES
 from stablecast.simulate.topologies import Topology
-from stablecast.theory.epidemic import spread_rounds
 
 TRIGGERS = ("immediate", "periodic", "pressure")
 PLACEMENTS = ("network", "random")
-CASTS = ("multicast", "unicast")
+RELAY = "relay"
+CASTS = ("multicast", "unicast", RELAY)
 TRACKED_ENTRIES_MAX = 16_000_000
 TRACKED_ALWAYS = 64
-KEPT_FOR = 0.001
-"""Messages are kept for as many rounds as it takes until, from a single member, all but this share of them
-have come to everyone."""
+SEED_MAX = 2**63 - 1
+
+
+def _joinable() -> str:
+    """Return which protocols members can join while they run, and with what."""
+    names = protocol_names(lambda found: found.having(Role.INITIAL))
+    options = {p.option_name for name in names for p in find_protocol(name).having(Role.SILENCE)}
+    return f"accepted: {', '.join(names)} with {', '.join(sorted(options))} above 0"
 
 
 def sender_members(setup: Setup) -> NDArray[np.int64]:
@@ -46,77 +53,98 @@ def sender_columns(setup: Setup) -> NDArray[np.int64]:
 class Traffic:
     """Data messages that the senders multicast while the protocol runs."""
 
-    messages: int = 0
-    """Messages of each sender; 0 for none."""
-    rate_per_s: float = 10.0
-    """Messages per second of each sender while its buffer has room."""
-    data_bytes: int = 1000
-    """Payload of a message; the header comes on top."""
-    buffer: int = 64
-    """Unstable messages that a sender may have before it has to wait (the paper's g)."""
-    data_loss: float = 0.0
-    """Probability that a receiver loses a multicast data message (the paper's 1 - alpha)."""
-    nak_ms: float = 50.0
-    """How long a receiver waits before it asks again for a missing message."""
-    heartbeat_ms: float = 100.0
-    """How long an idle sender with unstable messages waits before it repeats its last number."""
-    sender_groups: int | None = None
-    """Number of sequences that the senders share; None for one each."""
-    piggyback_ms: float = 0.0
-    """How long a stability message may wait to ride on a data message; 0 for no riding."""
+    messages: int = knob(
+        0,
+        "Data messages that each sender multicasts; 0 for no data traffic, except for protocols that are of"
+        " no use without it.",
+        panel=TRAFFIC,
+        least=0,
+    )
+    rate_per_s: float = knob(
+        10.0, "Messages per second of each sender, while its buffer has room.", panel=TRAFFIC, above=0
+    )
+    data_bytes: int = knob(
+        1000, "Payload of a data message in bytes; the header comes on top.", panel=TRAFFIC, least=0
+    )
+    buffer: int = knob(
+        64, "Unstable messages that a sender may have before it has to wait.", panel=TRAFFIC, above=0
+    )
+    data_loss: float = knob(
+        0.0,
+        "Probability that a receiver loses a multicast data message.",
+        panel=TRAFFIC,
+        least=0,
+        below=1,
+    )
+    nak_ms: float = knob(
+        50.0,
+        "Milliseconds that a receiver waits before it asks again for a missing message.",
+        panel=TRAFFIC,
+        above=0,
+    )
+    heartbeat_ms: float = knob(
+        100.0,
+        "Milliseconds that an idle sender with unstable messages waits before it repeats its last number.",
+        panel=TRAFFIC,
+        above=0,
+    )
+    sender_groups: int | None = knob(
+        None, "Number of sequences that the senders share.", panel=TRAFFIC, implied="one for each sender"
+    )
+    piggyback_ms: float = knob(
+        0.0,
+        "Milliseconds that a stability message may wait to travel inside a data message; 0 for never.",
+        panel=TRAFFIC,
+        least=0,
+    )
 
     def __post_init__(self) -> None:
-        for name in (
-            "messages",
-            "rate_per_s",
-            "data_bytes",
-            "data_loss",
-            "nak_ms",
-            "heartbeat_ms",
-            "piggyback_ms",
-        ):
-            value = getattr(self, name)
-            if not math.isfinite(value) or value < 0:
-                raise InvalidInput(f"{name} {value} is not accepted (accepted: a finite number, 0 or more)")
-        for name in ("rate_per_s", "nak_ms", "heartbeat_ms", "buffer"):
-            if getattr(self, name) <= 0:
-                raise InvalidInput(
-                    f"{name} {getattr(self, name)} is not accepted (accepted: a number above 0)"
-                )
-        if self.data_loss >= 1:
-            raise InvalidInput(f"data_loss {self.data_loss} lets nothing through (accepted: 0 to below 1)")
+        check_knobs(self)
+
+    @property
+    def interval_ps(self) -> int:
+        """Picoseconds between two messages of a sender."""
+        return max(1, round(1e12 / self.rate_per_s))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trigger:
     """When the first member starts an execution."""
 
-    kind: str = "immediate"
-    """``immediate``: one after the other; ``periodic``: by ``period_ms``; ``pressure``: at ``threshold``."""
-    executions: int | None = None
-    """How many; None for one without data traffic, and with it for as many as make everything stable."""
-    period_ms: float = 100.0
-    """Time between starts of the periodic trigger (the papers' Δ)."""
-    threshold: int = 32
-    """Messages in the first member's output buffer that start an execution (the paper's X)."""
-    retry_ms: float = 0.0
-    """Start anew when an execution is not over after this time; 0 for never."""
+    kind: str = knob(
+        "immediate",
+        "When the first member starts an execution: immediate, one after the other; periodic, every"
+        " --period-ms; pressure, when its output buffer has --threshold messages.",
+        panel=TRIGGER,
+        option="trigger",
+        words=lambda: TRIGGERS,
+        implied="periodic with data traffic, otherwise immediate",
+    )
+    executions: int | None = knob(
+        None,
+        "Executions of the protocol.",
+        panel=TRIGGER,
+        least=1,
+        implied="1, or with data traffic as many as make everything stable",
+    )
+    period_ms: float = knob(
+        100.0, "Milliseconds between two starts of the periodic trigger.", panel=TRIGGER, above=0
+    )
+    threshold: int = knob(
+        32,
+        "Messages in the first member's output buffer at which the pressure trigger starts an execution.",
+        panel=TRIGGER,
+        least=1,
+    )
+    retry_ms: float = knob(
+        0.0,
+        "Milliseconds after which an execution that is not over is started anew; 0 for never.",
+        panel=TRIGGER,
+        least=0,
+    )
 
     def __post_init__(self) -> None:
-        if self.kind not in TRIGGERS:
-            raise unknown_name("trigger", self.kind, TRIGGERS)
-        if self.executions is not None and self.executions < 1:
-            raise InvalidInput(f"{self.executions} executions are not accepted (accepted: 1 or more)")
-        if not math.isfinite(self.period_ms) or self.period_ms <= 0:
-            raise InvalidInput(
-                f"period_ms {self.period_ms} is not accepted (accepted: a finite number above 0)"
-            )
-        if self.threshold < 1:
-            raise InvalidInput(f"threshold {self.threshold} is not accepted (accepted: 1 or more)")
-        if not math.isfinite(self.retry_ms) or self.retry_ms < 0:
-            raise InvalidInput(
-                f"retry_ms {self.retry_ms} is not accepted (accepted: a finite number, 0 or more)"
-            )
+        check_knobs(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,47 +152,95 @@ class Setup:
     """One run, whole: the same set-up and seed give the same run everywhere."""
 
     protocol: str | Protocol
-    """A name of the registry, or a protocol of one's own."""
+    """A name of the registry, the path of a file that defines one, or a protocol itself."""
     topology: Topology
     costs: Costs = field(default_factory=Costs)
-    senders: int | None = None
-    """Members that send; None for all."""
-    receivers: int | None = None
-    """Members that each sender's messages are for, drawn by the seed; None for all."""
-    seed: int = 0
+    senders: int | None = knob(None, "Members that send data.", panel=NETWORK, implied="all members")
+    receivers: int | None = knob(
+        None,
+        "Members that each sender's messages are for, drawn by the seed, without the sender itself.",
+        panel=NETWORK,
+        implied="all members",
+    )
+    seed: int = knob(0, "The seed of everything that is drawn at random.", panel=RUN, least=0, most=SEED_MAX)
     traffic: Traffic = field(default_factory=Traffic)
+    delivery: Traffic | None = None
+    """For a protocol that delivers messages itself, what it sends; None for its defaults."""
     trigger: Trigger = field(default_factory=Trigger)
-    changed_only: bool = False
-    """Count only changed entries of an array on the wire, each with its place."""
-    tracked: int | None = None
-    """Senders whose numbers are simulated; None for all, or as many as fit the memory without traffic."""
-    loss_until_ms: float | None = None
-    """When losses end; None for never."""
-    until_ms: float | None = None
-    """Give up at this simulated time; None for never."""
-    params: Mapping[str, int] = field(default_factory=dict)
-    """The protocol's own parameters, by name; those that are not given have its defaults."""
-    omissions: int = 0
-    """Messages of a protocol that runs by timers that are dropped at their senders in each step."""
-    stop_at_first: bool = False
-    """End the run when the first member knows the result of the last execution."""
-    admit_per_round: int = 0
-    """Admission control: members that may join in one round, the others wait for the next; 0 for any."""
-    faults: str = ""
-    """What happens to members, see :mod:`stablecast.simulate.faults`."""
-    detect_ms: float = 0.0
-    """How long after a crash a failure detector tells all others of it; negative for never."""
-    placement: str | None = None
-    """How members are numbered: along the ``network`` or at ``random``; None as the protocol has it."""
-    cast: str | None = None
-    """How a message to all travels: ``multicast`` or ``unicast``; None as the protocol or network has it."""
-    routes: str = "hops"
-    """Which way messages take on a graph: fewest ``hops`` or least ``delay``."""
-    sample_ms: float = 1.0
-    """How often the messages on all links are counted."""
+    changed_only: bool = knob(
+        False,
+        "Count only those entries of an array on the wire that have changed, each with its place.",
+        panel=TRAFFIC,
+    )
+    tracked: int | None = knob(
+        None,
+        "Senders whose sequence numbers are simulated; all are counted on the wire.",
+        panel=RUN,
+        implied="all, or without data traffic as many as fit the memory",
+    )
+    loss_until_ms: float | None = knob(
+        None, "Simulated milliseconds at which losses end.", panel=FAULTS, least=0, implied="never"
+    )
+    until_ms: float | None = knob(
+        None, "Simulated milliseconds at which the run is given up.", panel=RUN, above=0, implied="never"
+    )
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """The protocol's own parameters by the names and in the units of its options, ``{"resend_ms": 20}``;
+    those that are not given have its defaults."""
+    omissions: int = knob(
+        0,
+        "Messages of a protocol that runs by timers that are dropped at their senders in each step.",
+        panel=FAULTS,
+        least=0,
+    )
+    stop_at_first: bool = knob(
+        False, "End the run when the first member knows the result of the last execution.", panel=RUN
+    )
+    admit_per_round: int = knob(
+        0,
+        "Members that may join in one round; the others wait for the next round. 0 for any number.",
+        panel=FAULTS,
+        least=0,
+    )
+    faults: str = knob(
+        "",
+        "What happens to members, with times in milliseconds: 'crash 3 at 5000; leave 4,7 at 6000; join 2 at"
+        " 9000; partition 0-49 from 1000 to 8000'.",
+        panel=FAULTS,
+    )
+    detect_ms: float = knob(
+        0.0,
+        "Milliseconds after a crash at which a failure detector tells all other members; below 0 for never.",
+        panel=FAULTS,
+    )
+    placement: str | None = knob(
+        None,
+        "How members are numbered: along the network, or at random.",
+        panel=STRUCTURE,
+        words=lambda: PLACEMENTS,
+        implied="as the protocol has it",
+    )
+    cast: str | None = knob(
+        None,
+        "How a message to all travels: multicast, hop by hop along a tree; unicast, one message to each;"
+        " relay, from member to member along the protocol's own tree.",
+        panel=NETWORK,
+        words=lambda: CASTS,
+        implied="as the protocol or the network has it",
+    )
+    routes: str = knob(
+        "hops",
+        "Which way messages take on a graph: fewest hops, or least delay.",
+        panel=NETWORK,
+        words=lambda: POLICIES,
+    )
+    sample_ms: float = knob(
+        1.0, "Milliseconds between two counts of the messages on all links.", panel=RUN, least=0.001
+    )
 
     def __post_init__(self) -> None:
         members = self.topology.member_count
+        check_knobs(self)
         self._check_protocol()
         self._check_network()
         if self.senders is not None and not 1 <= self.senders <= members:
@@ -177,14 +253,6 @@ class Setup:
             raise InvalidInput(
                 f"{groups} sender groups of {self.sender_count} senders (accepted: 1 to {self.sender_count})"
             )
-        if not 0 <= self.seed < 2**63:
-            raise InvalidInput(f"seed {self.seed} is not accepted (accepted: 0 to 2^63 - 1)")
-        if self.loss_until_ms is not None and not (
-            math.isfinite(self.loss_until_ms) and self.loss_until_ms >= 0
-        ):
-            raise InvalidInput(f"loss_until_ms {self.loss_until_ms} is not accepted (accepted: 0 or more)")
-        if self.until_ms is not None and not (math.isfinite(self.until_ms) and self.until_ms > 0):
-            raise InvalidInput(f"until_ms {self.until_ms} is not accepted (accepted: a number above 0)")
         if self.trigger.kind == "pressure":
             self._check_pressure()
         if groups is not None and (self.costs.link_loss > 0 or self.costs.queue_limit > 0):
@@ -203,22 +271,14 @@ class Setup:
 
     def _check_protocol(self) -> None:
         protocol = self.found_protocol
-        protocol.parameter_values(self.params)
-        if protocol.check is not None:
-            protocol.check(self.sizes)
-        if self.omissions < 0:
-            raise InvalidInput(f"{self.omissions} omissions are not accepted (accepted: 0 or more)")
-        if self.admit_per_round < 0:
-            raise InvalidInput(
-                f"admit_per_round {self.admit_per_round} is not accepted (accepted: 0 or more)"
-            )
+        if self.cast == RELAY and not protocol.having(Role.RELAY):
+            raise InvalidInput(f"{protocol.name} cannot relay (accepted: cast multicast or unicast)")
+        silence = self.param(Role.SILENCE, 0)  # refuses parameters that are not accepted
         if self.changed_only and protocol.side(self.sizes) > 0:
             raise InvalidInput(f"{protocol.name} sends more than arrays (leave changed_only out)")
         joins = self.schedule.initial < self.topology.member_count
-        if joins and self.param("threshold", 0) == 0:
-            raise InvalidInput(
-                f"members cannot join later in {protocol.name} (accepted: gsgc with a threshold above 0)"
-            )
+        if joins and silence == 0:
+            raise InvalidInput(f"members cannot join later in {protocol.name} ({_joinable()})")
         if protocol.autonomous and self.trigger.kind != "immediate":
             raise InvalidInput(f"{protocol.name} needs no trigger (leave trigger out)")
 
@@ -233,7 +293,9 @@ class Setup:
             if not protocol.groups_may_differ:
                 raise InvalidInput(f"{protocol.name} needs all members as receivers (leave receivers out)")
         if protocol.delivers and self.traffic.messages > 0:
-            raise InvalidInput(f"{protocol.name} sends messages itself (give them as its parameter)")
+            raise InvalidInput(f"{protocol.name} sends messages itself (give them as delivery)")
+        if self.delivery is not None and not protocol.delivers:
+            raise InvalidInput(f"{protocol.name} delivers no messages itself (give them as traffic)")
         if protocol.roundless and not protocol.delivers:
             if self.traffic.messages == 0:
                 raise InvalidInput(f"{protocol.name} acknowledges data (give messages above 0)")
@@ -245,24 +307,13 @@ class Setup:
                 raise InvalidInput(f"{protocol.name} has nothing that rides (leave piggyback_ms out)")
 
     def _check_network(self) -> None:
-        for what, value, accepted in (
-            ("placement", self.placement, PLACEMENTS),
-            ("cast", self.cast, CASTS),
-            ("routes", self.routes, POLICIES),
-        ):
-            if value is not None and value not in accepted:
-                raise unknown_name(what, value, accepted)
-        if not (math.isfinite(self.sample_ms) and self.sample_ms >= 0.001):
-            raise InvalidInput(f"sample_ms {self.sample_ms} is not accepted (accepted: 0.001 or more)")
-        if not math.isfinite(self.detect_ms):
-            raise InvalidInput(f"detect_ms {self.detect_ms} is not accepted (accepted: a finite number)")
         if self.changed_only and self.guarded:
             raise InvalidInput(
                 "changed_only needs messages that come once and members that stay"
                 " (leave it out, or resend_ms, duplicate, reorder and faults)"
             )
         fails = any(fault.what in (CRASH, LEAVE) for fault in self.schedule.faults)
-        if fails and self.param("resend", 0) > 0 and not self.is_told and self.until_ms is None:
+        if fails and self.param(Role.RESEND, 0) > 0 and not self.is_told and self.until_ms is None:
             raise InvalidInput("resends to members that are gone go on for ever (give until_ms or detect_ms)")
 
     def _check_pressure(self) -> None:
@@ -277,7 +328,7 @@ class Setup:
     @property
     def found_protocol(self) -> Protocol:
         """The protocol itself, found by its name where only that was given."""
-        return find_protocol(self.protocol) if isinstance(self.protocol, str) else self.protocol
+        return find_protocol(self.protocol)
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -298,33 +349,43 @@ class Setup:
     @property
     def one_by_one(self) -> bool:
         """Whether a message to all is one message to each."""
-        return (self.cast or self.found_protocol.cast or self.topology.cast) == "unicast"
+        asked = None if self.cast == RELAY else self.cast
+        return (asked or self.found_protocol.cast or self.topology.cast) == "unicast"
 
     @property
     def guarded(self) -> bool:
         """Whether messages may come twice, be sent again, or their senders be gone."""
-        comes_twice = self.costs.has_detours or self.param("resend", 0) > 0
+        comes_twice = self.costs.has_detours or self.param(Role.RESEND, 0) > 0
         return comes_twice or bool(self.schedule.faults)
 
-    @property
+    @cached_property
     def param_values(self) -> tuple[int, ...]:
-        """The protocol's parameters, in its order."""
-        given = dict(self.params)
-        names = [parameter.name for parameter in self.found_protocol.parameters]
-        if "initial" in names and self.schedule.initial < self.topology.member_count:
-            given["initial"] = self.schedule.initial
-        if "rounds" in names:
-            given["rounds"] = self.execution_count
-        if "name_bytes" in names:
-            given["name_bytes"] = self.costs.entry_bytes
-        if "keep_rounds" in names and given.get("keep_rounds", 0) == 0:
-            given["keep_rounds"] = spread_rounds(max(self.topology.member_count, 2), KEPT_FOR)
-        return self.found_protocol.parameter_values(given)
+        """The protocol's parameters as kernels see them, in its order."""
+        protocol = self.found_protocol
+        given = protocol.encode(self.params)
+        for role, value in self._set_by_the_run().items():
+            given |= {parameter.name: value for parameter in protocol.having(role)}
+        return protocol.parameter_values(given, self.topology.member_count)
 
-    def param(self, name: str, default: int) -> int:
-        """Return a parameter's value, or the default for a protocol that has none of that name."""
-        names = [parameter.name for parameter in self.found_protocol.parameters]
-        return self.param_values[names.index(name)] if name in names else default
+    def _set_by_the_run(self) -> dict[Role, int]:
+        """Return what the run sets, by role, as kernels see it."""
+        values = {Role.EXECUTIONS: self.execution_count, Role.ENTRY_BYTES: self.costs.entry_bytes}
+        if self.schedule.initial < self.topology.member_count:
+            values[Role.INITIAL] = self.schedule.initial
+        if self.cast is not None:
+            values[Role.RELAY] = int(self.cast == RELAY)
+        if self.delivery is not None:
+            values |= {
+                Role.MESSAGES: self.delivery.messages,
+                Role.INTERVAL: self.delivery.interval_ps,
+                Role.DATA_BYTES: self.delivery.data_bytes,
+                Role.DATA_LOSS: round(self.delivery.data_loss * 1e9),
+            }
+        return values
+
+    def param(self, role: Role, default: int) -> int:
+        """Return the parameter of a role, the default for a protocol that has none."""
+        return self.found_protocol.value_of(role, self.param_values, default)
 
     @property
     def sizes(self) -> Sizes:
@@ -355,7 +416,7 @@ class Setup:
     @property
     def protocol_name(self) -> str:
         """The protocol's name."""
-        return self.protocol if isinstance(self.protocol, str) else self.protocol.name
+        return self.found_protocol.name
 
     @property
     def sender_count(self) -> int:
@@ -399,7 +460,7 @@ class Setup:
     @property
     def faulty(self) -> bool:
         """Whether members come and go, or may be taken for gone."""
-        return bool(self.schedule.faults) or self.param("threshold", 0) > 0
+        return bool(self.schedule.faults) or self.param(Role.SILENCE, 0) > 0
 
     def replace(self, **changes: object) -> Setup:
         """Return the same set-up with some fields changed."""

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from stablecast.errors import StablecastError
-from stablecast.protocols import multicast_titles, protocol, protocol_names
+from stablecast.protocols import protocol, protocol_names
 from stablecast.protocols.contract import Machine
 from stablecast.simulate.compiled import is_compiled, kernel_module
 from stablecast.simulate.options import Options
@@ -37,7 +37,7 @@ def warm(
 
     With ``machines`` also each protocol's kernels, for machines of the plain driver and elsewhere.
     """
-    found = [protocol(name) for name in (_all_names() if names is None else names)]
+    found = [protocol(name) for name in (protocol_names() if names is None else names)]
     loops = {kernel_module(each): each.name for each in found if machines or not is_compiled(each)}
     missing = sorted(loops.values())
     if len(missing) == 1:
@@ -54,7 +54,7 @@ def warm(
 def compile_loop(name: str, *, machines: bool = False) -> None:
     """Run a protocol once on a tiny tree; then compile the machines of all that share its loop."""
     simulate(Options(protocol=name, topology="tree", degree=2, height=1).setup())
-    for each in map(protocol, _all_names() if machines else ()):
+    for each in map(protocol, protocol_names() if machines else ()):
         if kernel_module(each) == kernel_module(protocol(name)):
             place = np.zeros(1, np.int32)
             Machine(each, index=0, group_size=1, place=place, columns=1).compile()
@@ -67,10 +67,6 @@ def compile_apart(names: Sequence[str], *, machines: bool = False) -> None:
     if done.returncode != 0:
         why = (done.stderr.strip() or "killed").splitlines()[-1]
         raise StablecastError(f"compiling {', '.join(names)} failed: {why}")
-
-
-def _all_names() -> list[str]:
-    return [*protocol_names(), *multicast_titles()]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, fields
 
-from stablecast.protocols import protocol_names
+from stablecast.live.options import live_protocols
 
 BEGIN_S = 1.0
 """When faults begin; by then a group usually is together."""
@@ -111,7 +111,7 @@ class Schedule:
 def make_schedule(seed: int) -> Schedule:
     """Draw a schedule; protocols take turns with seeds."""
     rng = random.Random(f"schedule {seed}")
-    names = protocol_names()
+    names = live_protocols()
     members = rng.randint(MEMBERS_LEAST, MEMBERS_MOST)
     patience = rng.choice((0.2, 0.25, 0.3, 0.5, 1.0))
     loss = rng.choice((0.0, 0.02, 0.1, 0.25))

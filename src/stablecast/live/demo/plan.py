@@ -7,10 +7,9 @@ import random
 import shlex
 from dataclasses import dataclass, fields
 
-from stablecast.errors import InvalidInput, unknown_name
+from stablecast.errors import InvalidInput
 from stablecast.live.injection import Injection
-from stablecast.live.options import LARGEST_PAYLOAD
-from stablecast.protocols import protocol_names
+from stablecast.live.options import LARGEST_PAYLOAD, check_protocol
 
 MEMBERS_MOST = 64
 LOSS_MOST = 0.5
@@ -58,8 +57,7 @@ class DemoOptions:
         _check_range("--reorder", self.reorder, 0, 1)
         _check_range("--rate", 1 if self.rate is None else self.rate, 0.1, 10_000_000)
         _check_range("--deadline", 1 if self.deadline is None else self.deadline, 1, 86_400)
-        if self.protocol not in protocol_names():
-            raise unknown_name("protocol", self.protocol, protocol_names())
+        check_protocol(self.protocol)
 
     @property
     def rate_per_s(self) -> float:

@@ -4,9 +4,9 @@ From a declaration follow the option of ``stablecast simulate`` with its help, t
 of its results, the replay command, the row in the docs, and what a live group sets.  Nothing outside the
 protocol's file knows a parameter by its name.  Whoever has to set one, or read one, asks for its role:
 
-===============  ==============================================================================================
+===============  =============================================================================================
 role             what the parameter is, and who asks for it
-===============  ==============================================================================================
+===============  =============================================================================================
 ``OWN``          the protocol's own affair: only its option sets it
 ``STEP``         time between two steps of a member; steering and live groups set it, results count in it
 ``EVERY``        time between two further periodic actions of a member; live groups set it to their step
@@ -25,7 +25,7 @@ role             what the parameter is, and who asks for it
 ``DATA_BYTES``   payload of a data message
 ``DATA_LOSS``    probability that a receiver loses a multicast data message, in billionths
 ``DERIVED``      a constant of the protocol, or what its ``resolve`` sets; nobody else does
-===============  ==============================================================================================
+===============  =============================================================================================
 
 The roles from ``RELAY`` on are hidden: they make no option, because the run, or the protocol, sets them.
 
@@ -102,14 +102,18 @@ class Bounds:
 
     def words(self, subject: str) -> str:
         """Return what is accepted, of a subject such as ``a number``."""
-        low = None if self.least is None else f"{self.least:g}"
-        high = f"to {self.most:g}" if self.most is not None else ""
-        high = f"to below {self.below:g}" if self.below is not None else high
+        high = f"to {_number(self.most)}" if self.most is not None else ""
+        high = f"to below {_number(self.below)}" if self.below is not None else high
         if self.above is not None:
-            return f"{subject} above {self.above:g}{f', up {high}' if high else ''}"
-        if low is not None:
+            return f"{subject} above {_number(self.above)}{f', up {high}' if high else ''}"
+        if self.least is not None:
+            low = _number(self.least)
             return f"{low} {high}" if high else f"{subject}, {low} or more"
         return f"{subject}{f' up {high}' if high else ''}"
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 @dataclass(frozen=True)
@@ -227,11 +231,11 @@ class Parameter:
         if value in self.choices:
             return int(self.choices[value])
         if self.kind is TIME or self.kind is TIMEOUT:
-            encoded = round(value * PS_PER[self.unit])
+            encoded = round(float(value) * PS_PER[self.unit])
         elif self.kind is PROBABILITY:
-            encoded = round(value * BILLION)
+            encoded = round(float(value) * BILLION)
         else:
-            encoded = round(value * self.scale) if self.kind is REAL else int(value)
+            encoded = round(float(value) * self.scale) if self.kind is REAL else int(value)
         return max(1, encoded) if self.above is not None else encoded
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from stablecast.errors import InvalidInput, unknown_name
+from stablecast.simulate.knobs import NETWORK, check_knobs, knob
 from stablecast.simulate.topologies import Topology
 from stablecast.simulate.topologies.balanced import balanced
 from stablecast.simulate.topologies.random_graph import random_graph
@@ -20,6 +24,59 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "random-graph": random_graph,
     "transit-stub": transit_stub,
 }
+
+
+def _shape(help: str, name: str, **more: Any) -> Any:
+    """Declare an option of some topologies, whose defaults are those of their functions."""
+    return knob(None, f"{help} ({_takers(name)}).", panel=NETWORK, implied=_defaults(name), **more)
+
+
+def _takers(option: str) -> str:
+    return ", ".join(
+        name for name, build in TOPOLOGIES.items() if option in inspect.signature(build).parameters
+    )
+
+
+def _defaults(option: str) -> str:
+    """Return the most common default of an option, and those of the topologies that have another one."""
+    found = {}
+    for name, build in TOPOLOGIES.items():
+        taken = inspect.signature(build).parameters
+        if option in taken:
+            default = taken[option].default
+            found[name] = IMPLIED[option] if default is None else f"{default:,g}"
+    common = Counter(found.values()).most_common(1)[0][0]
+    others = [f"{name}: {default}" for name, default in found.items() if default != common]
+    return "; ".join([common, *others])
+
+
+IMPLIED = {"fill": "the degree", "nodes": "the members, or 200", "members": "all nodes"}
+"""What holds for options whose default is not a number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What a topology may be told; each takes some of these."""
+
+    degree: int | None = _shape("Children of an inner node; of a balanced tree, its neighbours", "degree")
+    height: int | None = _shape("Levels below the root", "height")
+    fill: int | None = _shape("Children of each node of the last level but one", "fill")
+    nodes: int | None = _shape("Number of nodes", "nodes")
+    members: int | None = _shape(
+        "Number of members; if there are more nodes, the seed draws which of them hold a member", "members"
+    )
+    edge_probability: float | None = _shape("Probability that two nodes are linked", "edge_probability")
+    extra_links: int | None = _shape(
+        "So many more links from transit nodes to stubs, and as many between stubs", "extra_links"
+    )
+    delay_max_us: float | None = _shape("Longest delay of a link in microseconds", "delay_max_us")
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+
+
+PAPER_COSTS = {"random-graph": "links-only"}
+"""Costs of the paper that a topology is from, where they are not those of the first one."""
 
 
 def topology(name: str, **options: float | None) -> Topology:

@@ -41,7 +41,7 @@ CHANCE_Z = 4.0
 def play(policy: str, rate_per_s: float, link_loss: float) -> Outcome:
     """Run a tree once, and keep each member's maximum and how many messages were kept in how many places."""
     point = of(TREE, NEAR_100, policy, rate_per_s=rate_per_s, link_loss=link_loss, messages=MESSAGES)
-    result = simulate(Options(**point.options).setup())  # type: ignore[arg-type]
+    result = simulate(Options.of(point.options).setup())
     found = result.delivery
     assert found is not None, "bimodal always delivers"
     shown = found.places[slice(*SHOWN)]

@@ -60,7 +60,7 @@ def _time_s(subgroup: int, step_s: float, seed: int, **options: Any) -> float:
     point = wide_area(
         nodes=NODES["dense"], members=MEMBERS, subgroup=subgroup, step_s=step_s, seed=seed, **options
     )
-    result = simulate(Options(**point.options).setup())  # type: ignore[arg-type]
+    result = simulate(Options.of(point.options).setup())
     return tpr_s(result) if result.completed else LIMIT_MS / 1000
 
 

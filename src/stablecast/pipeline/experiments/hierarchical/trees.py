@@ -35,7 +35,7 @@ def on_tree(protocol: str, shape: Shape, **costs: str | float) -> Point:
         height=height,
         fill=fill,
         tracked=tracked,
-        **costs,  # type: ignore[arg-type]
+        **costs,
     )
     return simulation(options)
 

@@ -16,6 +16,7 @@ from stablecast.pipeline.point import Point, simulation
 from stablecast.pipeline.runs import MissingRun, Runs
 from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols import protocol_names
+from stablecast.protocols.contract import Role
 from stablecast.simulate.options import Options
 from stablecast.simulate.result import Result
 
@@ -47,28 +48,28 @@ ABOUT = (
 
 
 @cache
-def own_options(name: str, network: str, resend_ms: float | None) -> tuple[tuple[str, Any], ...]:
+def compared() -> tuple[str, ...]:
+    """Return the protocols that tell when data traffic beside them is stable."""
+    return tuple(protocol_names(lambda protocol: not protocol.delivers))
+
+
+@cache
+def own_options(protocol_name: str, network: str, resend_ms: float | None) -> tuple[tuple[str, Any], ...]:
     """Return the options by which a protocol has the common period, sends again, and multicasts data.
 
     They follow from its parameters, so that a further protocol takes part without a line here.
     """
-    protocol = find_protocol(name)
-    parameters = {parameter.name for parameter in protocol.parameters}
+    protocol = find_protocol(protocol_name)
     options: dict[str, Any] = {}
-    if "ack_every" in parameters:
-        options["ack_every_ms"] = PERIOD_MS
-    if "send_every" in parameters:
-        options["send_every_ms"] = PERIOD_MS
-    if "step" in parameters:
-        options["step_s"] = PERIOD_MS / 1000
-    if "controller_step" in parameters:
-        options |= {"controller_step_s": PERIOD_MS / 1000, "local_size": SENDERS}
-    if "pause" in parameters:
-        options["pause_ms"] = PERIOD_MS
+    for name, parameter in protocol.options.items():
+        if parameter.role in (Role.EVERY, Role.STEP, Role.PAUSE):
+            options[name] = PERIOD_MS if parameter.unit == "ms" else PERIOD_MS / 1000
+        if parameter.role is Role.RESEND and resend_ms is not None:
+            options[name] = resend_ms
+        if name == "local_size":
+            options[name] = SENDERS
     if not protocol.autonomous:
         options["period_ms"] = PERIOD_MS
-    if resend_ms is not None and "resend" in parameters:
-        options["resend_ms"] = resend_ms
     if network == TREE and protocol.cast == "unicast":
         options["cast"] = "multicast"
     return tuple(options.items())
@@ -95,7 +96,7 @@ def points(full: bool) -> list[Point]:
     seeds = range(FULL_SEEDS if full else QUICK_SEEDS)
     asked = [
         run_of(name, network, loss, seed)
-        for name in protocol_names()
+        for name in compared()
         for network in NETWORKS
         for loss in LOSSES
         for seed in seeds
@@ -169,7 +170,7 @@ def _hop_bytes(result: Result) -> float:
 @cache
 def only_senders_learn(name: str) -> bool:
     """Tell whether a protocol tells nobody but a message's sender that it is stable."""
-    setup = Options(**run_of(name, TREE, 0.0, 0).options).setup()  # type: ignore[arg-type]
+    setup = Options.of(run_of(name, TREE, 0.0, 0).options).setup()
     return setup.found_protocol.knows(setup.sizes) == "own"
 
 
@@ -178,7 +179,7 @@ def protocols(runs: Runs) -> Table:
     rows = []
     for network in NETWORKS:
         for loss in LOSSES:
-            for name in protocol_names():
+            for name in compared():
                 found = measured(runs, name, network, loss)
                 held = None if only_senders_learn(name) else round(found.held_max)
                 rows.append(
@@ -196,7 +197,7 @@ def protocols(runs: Runs) -> Table:
                         held,
                     )
                 )
-    own = [name for name in protocol_names() if only_senders_learn(name)]
+    own = [name for name in compared() if only_senders_learn(name)]
     return Table(
         key="protocols",
         title="Every protocol in the same group",
@@ -247,7 +248,7 @@ TABLES = (protocols, resends)
 
 def _cases() -> list[tuple[str, str, float, float]]:
     """Return every protocol, network, loss and time between resends."""
-    cases = [(name, net, loss, PERIOD_MS) for name in protocol_names() for net in NETWORKS for loss in LOSSES]
+    cases = [(name, net, loss, PERIOD_MS) for name in compared() for net in NETWORKS for loss in LOSSES]
     again = [(name, net, LOSSES[-1], ms) for name in ONE_WAY for net in NETWORKS for ms in RESENDS_MS]
     return list(dict.fromkeys(cases + again))
 
@@ -266,7 +267,7 @@ def judge_completed(runs: Runs) -> Judgement:
         late = max(late, (measured(runs, name, network, loss, resend_ms).p99_ms, told))
     return Judgement(
         paper="every message becomes stable",
-        measured=f"{total} runs of {len(protocol_names())} protocols; not complete: {len(stuck)} cases",
+        measured=f"{total} runs of {len(compared())} protocols; not complete: {len(stuck)} cases",
         holds=not stuck,
         why="everything sent is known to be stable by all that the protocol tells; not so:"
         f" {'; '.join(stuck) or 'none'}; the longest p99 is {late[0]:.0f} ms, {late[1]}",

@@ -10,11 +10,11 @@ from stablecast.pipeline.experiments.timestamp.comparison import (
     LOSSES,
     NETWORKS,
     Measured,
+    compared,
     measured,
     only_senders_learn,
 )
 from stablecast.pipeline.runs import Runs
-from stablecast.protocols import protocol_names
 
 TIME = Axis("time to stable, p50 [ms]", log=True)
 BYTES = Axis("bytes on all hops [kB a data message]", log=True)
@@ -26,7 +26,7 @@ def _dots(
     runs: Runs, network: str, loss: float, x: Callable[[Measured], float], y: Callable[[Measured], float]
 ) -> dict[str, Series]:
     dots = {}
-    for name in protocol_names():
+    for name in compared():
         found = measured(runs, name, network, loss)
         told = (
             f"{name}: p50 {found.p50_ms:.0f} ms, p99 {found.p99_ms:.0f} ms, {found.hop_bytes:.0f} B on hops,"
@@ -67,7 +67,7 @@ def figure_load_and_memory(runs: Runs) -> Figure:
         network: _dots(runs, network, 0.0, lambda each: each.busiest, lambda each: each.held_max)
         for network in NETWORKS
     }
-    left_out = [name for name in protocol_names() if only_senders_learn(name)]
+    left_out = [name for name in compared() if only_senders_learn(name)]
     return Figure(
         key="protocols_load",
         title="Every protocol in the same group: load against memory",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from stablecast.protocols import timestamp
 from stablecast.simulate.channels import ChannelRun
-from stablecast.simulate.options import CLOCKS
 from stablecast.theory.timestamp import FIGURE_2
 
 S1, S2, R1, R2 = range(4)
@@ -78,7 +77,7 @@ def figure_3(clock: str = "logical") -> tuple[ChannelRun, tuple[Step, ...]]:
         audiences=AUDIENCES,
         data_delay=lambda column, member, k: 2,
         ack_delay=lambda source, dest, k: 2 if source >= R1 and dest < R1 else None,
-        params={"ack_every": 10, "send_every": FAR_OFF, "clock": CLOCKS[clock]},
+        params={"ack_every": 10, "send_every": FAR_OFF, **timestamp.PROTOCOL.encode({"clock": clock})},
     )
     for sender in (S1, S2):
         run.set_phases(sender, ack_at=FAR_OFF, sent_at=0)
