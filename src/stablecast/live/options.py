@@ -86,12 +86,12 @@ class Options:
 
 def live_protocols() -> list[str]:
     """Return the protocols that live groups can run: all but those that deliver messages themselves."""
-    return protocol_names(lambda protocol: not protocol.delivers)
+    return protocol_names(lambda protocol: not protocol.runs.delivers)
 
 
 def check_protocol(name: str) -> None:
     """Refuse a protocol that live groups cannot run."""
-    if name not in protocol_names() or find_protocol(name).delivers:
+    if name not in protocol_names() or find_protocol(name).runs.delivers:
         raise unknown_name("protocol", str(name), live_protocols())
 
 

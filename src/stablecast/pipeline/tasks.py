@@ -128,7 +128,7 @@ def writes_trace(point: Point) -> bool:
         return False
     options = Options.of(point.options)
     protocol = find_protocol(options.protocol)
-    messages = 0 if protocol.delivers else options.messages or protocol.messages
+    messages = 0 if protocol.runs.delivers else options.messages or protocol.runs.data_messages
     failing = options.faults.strip() or options.fail_neighbours or options.fail_random
     silence = options.by_role(Role.SILENCE)
     return messages > 0 and not failing and not silence and options.receivers is None

@@ -23,11 +23,12 @@ from stablecast.simulate.state import Sim
 IntArray = NDArray[np.integer[Any]]
 
 HIGHEST = np.iinfo(np.int32).max
-EARLY, BACKWARDS, UNDECLARED = 1, 2, 3
+EARLY, BACKWARDS, UNDECLARED, TOO_MANY_SENDS = 1, 2, 3, 4
 VIOLATIONS = {
     EARLY: "called stable while a member lacks it",
     BACKWARDS: "a frontier went back",
     UNDECLARED: "a frontier changed without being declared",
+    TOO_MANY_SENDS: "a call sends more messages than its kernels say",
 }
 
 

@@ -303,24 +303,22 @@ def snapshot(sim: Sim, member: int) -> int:
 
 
 @inlined
-def carried(sim: Sim, message: int) -> IntArray:
-    """Return the row of arrays that a message carries (some row if it carries none)."""
-    slot = sim.messages[message].slot
-    return sim.received[ROW_ITSELF - slot] if slot <= ROW_ITSELF else sim.arrays[max(slot, 0)]
-
-
-@inlined
 def letter_for(sim: Sim, rows: Rows, message: int) -> Any:
-    """Return a message as the protocol's ``receive`` takes it."""
+    """Return a message as the protocol's ``receive`` takes it, with some row of arrays if it carries none."""
     record = sim.messages[message]
-    return letter_of(rows, record.kind, record.source, record, carried(sim, message))
+    if record.slot <= ROW_ITSELF:
+        array = sim.received[ROW_ITSELF - record.slot]
+    else:
+        array = sim.arrays[max(record.slot, 0)]
+    return letter_of(rows, record.kind, record.source, record, array)
 
 
 @kernel
 def saved_bytes(sim: Sim, member: int, message: int) -> int:
     """Return how many bytes less an array takes where only changed entries are sent, with their places."""
     full = sim.wire_entries * sim.entry_bytes
-    array, last = carried(sim, message), sim.last_sent[member, sim.messages[message].kind]
+    slot, last = sim.messages[message].slot, sim.last_sent[member, sim.messages[message].kind]
+    array = sim.received[ROW_ITSELF - slot] if slot <= ROW_ITSELF else sim.arrays[slot]
     changed = 0
     for j in range(last.size):
         changed += array[j] != last[j]

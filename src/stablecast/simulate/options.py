@@ -186,18 +186,18 @@ class Options:
         topology = make_topology(named.topology, **shape, seed=self.seed)
         preset = named.costs or PAPER_COSTS.get(named.topology, PRESET)
         changes = {name: self._given[name] for name in knobs_of(Costs) if name in self._given}
-        messages = self.messages or protocol.messages
-        timed = messages and self.executions is None and not protocol.autonomous
+        messages = self.messages or protocol.runs.data_messages
+        timed = messages and self.executions is None and not protocol.runs.by_timers
         traffic = self._made(Traffic, messages=messages)
         run = {field: self.value(name) for name, (field, _) in knobs_of(Setup).items()}
         run["faults"] = self._made(Failing).added_to(self.faults, topology.member_count, self.seed)
-        run["senders"] = self.senders or (1 if protocol.delivers else None)
+        run["senders"] = self.senders or (1 if protocol.runs.delivers else None)
         return Setup(
             protocol=self.protocol,
             topology=topology,
             costs=make_costs(preset, **changes),
-            traffic=self._made(Traffic, messages=0) if protocol.delivers else traffic,
-            delivery=traffic if protocol.delivers else None,
+            traffic=self._made(Traffic, messages=0) if protocol.runs.delivers else traffic,
+            delivery=traffic if protocol.runs.delivers else None,
             trigger=self._made(Trigger, kind=self.trigger or ("periodic" if timed else "immediate")),
             params={name: self._given[name] for name in protocol.options if name in self._given},
             **run,

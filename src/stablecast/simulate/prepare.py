@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling.structs import allocate
+from stablecast.compiling.views import Rows
 from stablecast.errors import InvalidInput
 from stablecast.overlays import contract_tree
-from stablecast.protocols.contract import Protocol, Role
+from stablecast.protocols.contract import Protocol, Role, Surroundings
 from stablecast.protocols.contract.kernels import make_outbox
 from stablecast.simulate.costs import PS_PER_US
-from stablecast.simulate.network import build_network
+from stablecast.simulate.distances import member_distances
+from stablecast.simulate.network import Network, build_network
 from stablecast.simulate.queues import NEVER, Queues, make_queues
 from stablecast.simulate.setup import TRIGGERS, Setup, sender_columns, sender_members
 from stablecast.simulate.state import PERIODIC, RIDERS_MAX, Feed, Group, Meters, Plan, Sends, Sim
@@ -62,9 +65,9 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         heartbeat_ps=round(traffic.heartbeat_ms * PS_PER_MS),
         piggyback_ps=round(traffic.piggyback_ms * PS_PER_MS) if traffic.messages else 0,
         changed_only=setup.changed_only,
-        protocol_timers=protocol.sets_timers(setup.param_values),
-        autonomous=protocol.autonomous,
-        drains=setup.param(Role.EXECUTIONS, 0) > 0,
+        protocol_timers=protocol.sets_timers(setup.sizes),
+        autonomous=protocol.runs.by_timers,
+        drains=protocol.runs.ends and setup.param(Role.EXECUTIONS, 0) > 0,
         stop_at_first=setup.stop_at_first,
         omissions=setup.omissions,
         omit_among=max(setup.param(Role.FANOUT, 1), 1),
@@ -72,8 +75,8 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         faulty=setup.faulty,
         admit_per_round=setup.admit_per_round,
         fault_count=len(setup.schedule.faults),
-        book=protocol.book(setup.sizes),
-        leaving=protocol.leaving,
+        book=protocol.declaration.place_of(protocol.runs.status, setup.sizes),
+        leaves=protocol.leaves,
         one_by_one=setup.one_by_one,
         detours=setup.topology.member_count if setup.costs.has_detours else 0,
         duplicate=float(setup.costs.duplicate),
@@ -83,8 +86,8 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         pause_ps=setup.param(Role.PAUSE, 0),
         attaches=protocol.attaches,
         takes=protocol.takes,
-        roundless=protocol.roundless,
-        knows_own=protocol.knows(setup.sizes) == "own",
+        roundless=not protocol.runs.in_rounds,
+        knows_own=protocol.runs.knows(setup.sizes) == "own",
         audiences=bool(setup.audiences),
         group_senders=setup.column_count < setup.sender_count,
         tracing=trace and traffic.messages > 0,
@@ -94,7 +97,7 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
 
 def make_attached(setup: Setup) -> NDArray[np.int64]:
     """Make room for what goes with the data messages of a run, and for its bytes."""
-    width = setup.found_protocol.attached(setup.sizes)
+    width = setup.found_protocol.kernels.attached(setup.sizes)
     if width == 0 or setup.traffic.messages == 0:
         return np.zeros((1, 1, 1), np.int64)
     shape = (setup.column_count, setup.traffic.messages + 1, width + 1)
@@ -121,7 +124,7 @@ def initial_received(setup: Setup) -> NDArray[np.int32]:
     Nothing where data traffic will fill it; otherwise numbers drawn by the seed, the sender ahead of all.
     """
     members, tracked = setup.topology.member_count, setup.tracked_count
-    if setup.traffic.messages > 0 or setup.found_protocol.delivers:
+    if setup.traffic.messages > 0 or setup.found_protocol.runs.delivers:
         return np.zeros((members, tracked), np.int32)
     rng = np.random.default_rng([setup.seed, 0x52656376])
     sent = rng.integers(64, 1 << 20, size=tracked, dtype=np.int32)
@@ -132,8 +135,8 @@ def initial_received(setup: Setup) -> NDArray[np.int32]:
     return received.astype(np.int32, copy=False)
 
 
-def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False) -> Sim:
-    """Allocate and fill everything that the loop needs."""
+def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False) -> tuple[Sim, Rows]:
+    """Allocate and fill everything that the loop needs: the run, and the members as kernels see them."""
     plan = make_plan(setup, protocol, trace=trace, wire_log=wire_log)
     net = build_network(setup.topology, setup.costs, setup.routes)
     lengths = _lengths(setup, protocol, plan)
@@ -148,8 +151,9 @@ def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: 
     _reserve_slots(q, protocol.most_arrays(setup.sizes))
     feed = _make_feed(setup, plan, lengths)
     meters = _make_meters(setup, plan, lengths, int(feed.columns.target.sum()))
-    group = _make_group(setup, protocol, lengths)
-    return Sim(plan, net, q, group, meters, feed, _make_sends(setup, protocol, lengths))
+    rows = _make_rows(setup, protocol, net, lengths)
+    group = _make_group(setup, protocol, rows, lengths)
+    return Sim(plan, net, q, group, meters, feed, _make_sends(setup, protocol, rows, group, lengths)), rows
 
 
 def _lengths(setup: Setup, protocol: Protocol, plan: Plan) -> dict[str, int]:
@@ -158,11 +162,8 @@ def _lengths(setup: Setup, protocol: Protocol, plan: Plan) -> dict[str, int]:
     return {
         "members": members,
         "tracked": tracked,
-        "minima": protocol.slots,
-        "registers": protocol.register_count(sizes),
         "slots": members + protocol.most_arrays(sizes),
-        "width": tracked + protocol.side(sizes),
-        "kept": max(protocol.own(sizes), 1),
+        "width": protocol.declaration.row_width(sizes),
         "late_members": members if plan.faulty else 1,
         "late_tracked": tracked if plan.faulty else 1,
         "remembering": members if plan.changed_only else 1,
@@ -171,22 +172,36 @@ def _lengths(setup: Setup, protocol: Protocol, plan: Plan) -> dict[str, int]:
     }
 
 
-def _make_group(setup: Setup, protocol: Protocol, lengths: dict[str, int]) -> Group:
+def surroundings(setup: Setup, net: Network) -> Surroundings:
+    """Return what a protocol may place its members by."""
     tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
-    place = protocol.places_of(tree, setup.sizes, setup.seed)
-    shape = (lengths["members"], lengths["tracked"])
+    return Surroundings(tree, setup.sizes, setup.seed, partial(member_distances, net))
+
+
+def _make_rows(setup: Setup, protocol: Protocol, net: Network, lengths: dict[str, int]) -> Rows:
+    return protocol.declaration.make_rows(
+        setup.sizes,
+        received=initial_received(setup),
+        # The frontiers are filled, not just zeroed, so that the loop does not pay for their first touch.
+        stable=np.full((lengths["members"], lengths["tracked"]), 0, np.int32),
+        attached=make_attached(setup),
+        seed=setup.seed,
+        places=protocol.places(surroundings(setup, net)),
+    )
+
+
+def _make_group(setup: Setup, protocol: Protocol, rows: Rows, lengths: dict[str, int]) -> Group:
+    declaration = protocol.declaration
     group = allocate(
         Group,
         lengths,
-        received=initial_received(setup),
-        # The frontiers are filled, not just zeroed, so that the loop does not pay for their first touch.
-        stable=np.full(shape, 0, np.int32),
-        declared=np.full(shape, 0, np.int32),
-        place_flat=place.flat,
-        place_start=place.start,
-        params=np.array([setup.param_values or (0,)], np.int64),
-        kind_bytes=np.array(protocol.extra_bytes(setup.sizes) or (0,) * len(protocol.kinds), np.int64),
-        attached=make_attached(setup),
+        received=rows.received,
+        stable=rows.stable,
+        sequences=rows.sequences,
+        declared=np.full(rows.stable.shape, 0, np.int32),
+        kind_bytes=np.array(declaration.wire_bytes(setup.sizes), np.int64),
+        kind_numbers=np.array([declaration.number_count(each) for each in protocol.messages], np.int64),
+        attached=rows.attached,
         audience=_audience(setup),
     )
     for record, fault in zip(group.faults, setup.schedule.faults, strict=False):
@@ -195,16 +210,17 @@ def _make_group(setup: Setup, protocol: Protocol, lengths: dict[str, int]) -> Gr
     return group
 
 
-def _make_sends(setup: Setup, protocol: Protocol, lengths: dict[str, int]) -> Sends:
+def _make_sends(setup: Setup, protocol: Protocol, rows: Rows, group: Group, lengths: dict[str, int]) -> Sends:
     sizes = setup.sizes
     out = make_outbox(
         protocol.most_sends(sizes),
-        lengths["width"],
-        np.int32,
-        arrays_max=protocol.most_arrays(sizes),
-        changes_max=lengths["members"] + 1 if protocol.autonomous else 0,
+        arrays=group.arrays,
+        array_count=protocol.most_arrays(sizes),
+        changes=lengths["members"] + 1 if protocol.runs.by_timers else 0,
     )
-    return Sends(**{f"out_{name}": array for name, array in out._asdict().items() if name != "arrays"})
+    out.share(rows)
+    fields = {f"out_{name}": array for name, array in out._asdict().items() if name != "arrays"}
+    return Sends(**(fields | {"out_marks": out.marks[0]}))
 
 
 def _reserve_slots(q: Queues, count: int) -> None:

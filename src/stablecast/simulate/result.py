@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stablecast.compiling.views import Rows
 from stablecast.multicast.bimodal_result import Delivery
 from stablecast.protocols.contract import Protocol, Role
 from stablecast.simulate.costs import PS_PER_US
@@ -167,7 +168,7 @@ def _steps(first_learned: Any, step_ps: int) -> float | None:
     return float(known.mean() / step_ps) if known.size else None
 
 
-def collect(setup: Setup, protocol: Protocol, sim: Sim, wall_s: float) -> Result:
+def collect(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows, wall_s: float) -> Result:
     """Read the meters of a run."""
     counts = sim.counts
     kinds = {kind: int(sim.hops[k]) for k, kind in enumerate(protocol.kinds)}
@@ -196,7 +197,7 @@ def collect(setup: Setup, protocol: Protocol, sim: Sim, wall_s: float) -> Result
         messages_sent=int(sim.sent[protocol_kinds].sum()),
         sent_bytes=int(sim.sent_bytes[protocol_kinds].sum()),
         attached_bytes=int(counts.attached_bytes),
-        operations=int(sim.reg[:, protocol.operations].sum()) if protocol.operations >= 0 else 0,
+        operations=int(rows.column(protocol.runs.operations).sum()) if protocol.runs.operations else 0,
         processed_max=int(processed.max()),
         processed=processed,
         rtt_root_us=_mean_us(sim.root_rtt),
@@ -222,15 +223,15 @@ def collect(setup: Setup, protocol: Protocol, sim: Sim, wall_s: float) -> Result
         detection_first_us=_detection_us(sim.members, sim.members.struck_first),
         detection_last_us=_detection_us(sim.members, sim.members.struck_last),
         traffic=_collect_traffic(sim) if setup.traffic.messages else None,
-        delivery=_collect_delivery(setup, protocol, sim),
+        delivery=_collect_delivery(setup, protocol, sim, rows),
     )
 
 
-def _collect_delivery(setup: Setup, protocol: Protocol, sim: Sim) -> Delivery | None:
-    if protocol.summarise is None:
+def _collect_delivery(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows) -> Delivery | None:
+    if protocol.runs.summarise is None:
         return None
     there = sim.members.alive == 1
-    found: Delivery = protocol.summarise(setup.sizes, sim.reg, sim.own, there, int(sim.ctl.now))
+    found: Delivery = protocol.runs.summarise(setup.sizes, rows, there, int(sim.ctl.now))
     return found
 
 

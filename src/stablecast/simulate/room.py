@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stablecast.compiling.views import Rows
 from stablecast.errors import InvalidInput
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import PS_PER_US
@@ -56,7 +57,7 @@ def burst_of(setup: Setup, protocol: Protocol, sim: Sim) -> Burst:
     return Burst(casts * (to_all + 2) + 3 * messages, messages, 2 * (ridden + 1) * arrays + data + 2)
 
 
-def give_room(sim: Sim, burst: Burst, bytes_max: int) -> None:
+def give_room(sim: Sim, rows: Rows, burst: Burst, bytes_max: int) -> None:
     """Double what is nearly used up; raise :class:`InvalidInput` if that takes more memory than allowed."""
     ctl = sim.ctl
     packets = max(sim.packets.size, burst.packets) if ctl.free_packets < burst.packets else 0
@@ -72,17 +73,18 @@ def give_room(sim: Sim, burst: Burst, bytes_max: int) -> None:
         raise InvalidInput(_refusal(sim, needed, bytes_max))
     try:
         grow(sim, packets=packets, messages=messages, slots=slots, heap=heap)
-        _grow_arrays(sim, slots)
+        _grow_arrays(sim, rows, slots)
     except MemoryError:
         raise InvalidInput(_refusal(sim, needed, bytes_max)) from None
 
 
-def _grow_arrays(sim: Sim, slots: int) -> None:
+def _grow_arrays(sim: Sim, rows: Rows, slots: int) -> None:
     """Give each of so many more slots its row."""
     if slots:
         old = sim.arrays
         sim.arrays = np.zeros((old.shape[0] + slots, old.shape[1]), old.dtype)
         sim.arrays[: old.shape[0]] = old
+        rows.outbox._replace(arrays=sim.arrays).share(rows)
 
 
 def _used_bytes(sim: Sim) -> int:

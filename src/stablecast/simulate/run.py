@@ -8,8 +8,10 @@ from types import ModuleType
 
 import numpy as np
 
+from stablecast.compiling.views import Rows
 from stablecast.errors import InvalidInput, SafetyViolation
-from stablecast.protocols.contract import Protocol
+from stablecast.protocols import protocol_names
+from stablecast.protocols.contract import Protocol, Role
 from stablecast.simulate.checks import VIOLATIONS, check_end
 from stablecast.simulate.compiled import loop_for
 from stablecast.simulate.prepare import place_members, prepare, trace_burst
@@ -48,22 +50,24 @@ def simulate(
     loop = loop_for(protocol)
     bytes_max = allowed_bytes()
     try:
-        sim = prepare(setup, protocol, trace=trace is not None, wire_log=wire_log and trace is not None)
+        sim, rows = prepare(setup, protocol, trace=trace is not None, wire_log=wire_log and trace is not None)
     except MemoryError:
         raise InvalidInput(
             "the run does not fit the memory (take fewer members, senders, or --tracked)"
         ) from None
-    if steer is not None and not protocol.autonomous:
-        raise InvalidInput(f"{protocol.name} has no steps to steer (accepted: gsgc)")
+    if steer is not None and not protocol.having(Role.STEP):
+        steered = ", ".join(protocol_names(lambda found: found.having(Role.STEP)))
+        raise InvalidInput(f"{protocol.name} has no steps to steer (accepted: {steered})")
     sim.counts.watched = steer is not None
-    wall_s = _run(setup, sim, loop, bytes_max, progress, trace, steer)
+    wall_s = _run(setup, sim, rows, loop, bytes_max, progress, trace, steer)
     _raise_violation(setup, sim)
-    return collect(setup, protocol, sim, wall_s)
+    return collect(setup, protocol, sim, rows, wall_s)
 
 
 def _run(
     setup: Setup,
     sim: Sim,
+    rows: Rows,
     loop: ModuleType,
     bytes_max: int,
     progress: Progress | None,
@@ -72,19 +76,19 @@ def _run(
 ) -> float:
     """Call the loop until it is done, and do what it returns for; return the time that this took."""
     burst = burst_of(setup, setup.found_protocol, sim)
-    rows = trace_burst(sim, int(sim.columns.target.sum()))
-    give_room(sim, burst, bytes_max)
-    loop.run(sim, *burst, rows, 0)  # compiles it, if need be
+    trace_rows = trace_burst(sim, int(sim.columns.target.sum()))
+    give_room(sim, rows, burst, bytes_max)
+    loop.run(sim, rows, *burst, trace_rows, 0)  # compiles it, if need be
     began = time.perf_counter()
     while True:
-        status = loop.run(sim, *burst, rows, EVENTS_A_CALL)
+        status = loop.run(sim, rows, *burst, trace_rows, EVENTS_A_CALL)
         if status == loop.MORE_ROOM:
-            give_room(sim, burst, bytes_max)
+            give_room(sim, rows, burst, bytes_max)
         elif status == loop.TRACE_FULL:
             _flush(sim, trace)
         elif status == loop.ROUND_OVER:
             if steer is not None:
-                _steer(sim, setup.found_protocol, steer)
+                _steer(sim, rows, setup.found_protocol, steer)
         elif status == loop.PAUSED:
             if progress is not None:
                 progress(int(sim.counts.events), int(sim.ctl.now), int(sim.counts.planned))
@@ -96,14 +100,14 @@ def _run(
     return wall_s
 
 
-def _steer(sim: Sim, protocol: Protocol, steer: Steer) -> None:
+def _steer(sim: Sim, rows: Rows, protocol: Protocol, steer: Steer) -> None:
     """Tell how long the round took that has just ended, and set the step to use from now on."""
-    place = [parameter.name for parameter in protocol.parameters].index("step")
+    name = protocol.having(Role.STEP)[0].name
     rounds = int(sim.counts.planned)
     took = int(sim.first_learned[rounds % sim.started_at.size])
-    step_s = steer(rounds, int(sim.params[0, place]) / 1e12, took / 1e12)
+    step_s = steer(rounds, getattr(rows.params, name) / 1e12, took / 1e12)
     if step_s is not None:
-        sim.params[0, place] = max(1, round(step_s * 1e12))
+        setattr(rows.params, name, max(1, round(step_s * 1e12)))
 
 
 def _flush(sim: Sim, trace: TraceSink | None) -> None:

@@ -259,7 +259,7 @@ class Setup:
             raise InvalidInput(
                 "sender groups need links that lose nothing (leave out link_loss and queue_limit)"
             )
-        endless = self.trigger.executions is None and not self.found_protocol.autonomous
+        endless = self.trigger.executions is None and not self.found_protocol.runs.by_timers
         if self.trigger.kind == "immediate" and self.traffic.messages > 0 and endless:
             raise InvalidInput("with data traffic the immediate trigger needs a number of executions")
         if self.tracked is not None and not 1 <= self.tracked <= self.column_count:
@@ -274,12 +274,12 @@ class Setup:
         if self.cast == RELAY and not protocol.having(Role.RELAY):
             raise InvalidInput(f"{protocol.name} cannot relay (accepted: cast multicast or unicast)")
         silence = self.param(Role.SILENCE, 0)  # refuses parameters that are not accepted
-        if self.changed_only and protocol.side(self.sizes) > 0:
+        if self.changed_only and protocol.declaration.row_width(self.sizes) > self.tracked_count:
             raise InvalidInput(f"{protocol.name} sends more than arrays (leave changed_only out)")
         joins = self.schedule.initial < self.topology.member_count
         if joins and silence == 0:
             raise InvalidInput(f"members cannot join later in {protocol.name} ({_joinable()})")
-        if protocol.autonomous and self.trigger.kind != "immediate":
+        if protocol.runs.by_timers and self.trigger.kind != "immediate":
             raise InvalidInput(f"{protocol.name} needs no trigger (leave trigger out)")
 
     def _check_data(self) -> None:
@@ -290,13 +290,13 @@ class Setup:
                     f"{self.receivers} receivers of each sender in a group of {members} members (accepted:"
                     f" 1 to {members - 1}, or none for all)"
                 )
-            if not protocol.groups_may_differ:
+            if not protocol.runs.groups_may_differ:
                 raise InvalidInput(f"{protocol.name} needs all members as receivers (leave receivers out)")
-        if protocol.delivers and self.traffic.messages > 0:
+        if protocol.runs.delivers and self.traffic.messages > 0:
             raise InvalidInput(f"{protocol.name} sends messages itself (give them as delivery)")
-        if self.delivery is not None and not protocol.delivers:
+        if self.delivery is not None and not protocol.runs.delivers:
             raise InvalidInput(f"{protocol.name} delivers no messages itself (give them as traffic)")
-        if protocol.roundless and not protocol.delivers:
+        if not protocol.runs.in_rounds and not protocol.runs.delivers:
             if self.traffic.messages == 0:
                 raise InvalidInput(f"{protocol.name} acknowledges data (give messages above 0)")
             if self.trigger.executions is not None:
@@ -344,13 +344,13 @@ class Setup:
     @property
     def placed(self) -> str:
         """How members are numbered."""
-        return self.placement or self.found_protocol.placement
+        return self.placement or self.found_protocol.runs.placement
 
     @property
     def one_by_one(self) -> bool:
         """Whether a message to all is one message to each."""
         asked = None if self.cast == RELAY else self.cast
-        return (asked or self.found_protocol.cast or self.topology.cast) == "unicast"
+        return (asked or self.found_protocol.runs.cast or self.topology.cast) == "unicast"
 
     @property
     def guarded(self) -> bool:
@@ -359,8 +359,8 @@ class Setup:
         return comes_twice or bool(self.schedule.faults)
 
     @cached_property
-    def param_values(self) -> tuple[int, ...]:
-        """The protocol's parameters as kernels see them, in its order."""
+    def param_values(self) -> dict[str, int]:
+        """The protocol's parameters by name, as kernels see them."""
         protocol = self.found_protocol
         given = protocol.encode(self.params)
         for role, value in self._set_by_the_run().items():
@@ -387,7 +387,7 @@ class Setup:
         """Return the parameter of a role, the default for a protocol that has none."""
         return self.found_protocol.value_of(role, self.param_values, default)
 
-    @property
+    @cached_property
     def sizes(self) -> Sizes:
         """What the sizes of the protocol's arrays and messages follow from."""
         return Sizes(

@@ -13,12 +13,10 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-
 from stablecast.errors import StablecastError
 from stablecast.protocols import protocol, protocol_names
-from stablecast.protocols.contract import Machine
-from stablecast.simulate.compiled import is_compiled, kernel_module
+from stablecast.protocols.contract.machine import lone_machine
+from stablecast.simulate.compiled import is_compiled, loop_name
 from stablecast.simulate.options import Options
 from stablecast.simulate.run import simulate
 
@@ -38,7 +36,7 @@ def warm(
     With ``machines`` also each protocol's kernels, for machines of the plain driver and elsewhere.
     """
     found = [protocol(name) for name in (protocol_names() if names is None else names)]
-    loops = {kernel_module(each): each.name for each in found if machines or not is_compiled(each)}
+    loops = {loop_name(each): each.name for each in found if machines or not is_compiled(each)}
     missing = sorted(loops.values())
     if len(missing) == 1:
         say(f"compiling {missing[0]}'s loop, once")
@@ -55,9 +53,8 @@ def compile_loop(name: str, *, machines: bool = False) -> None:
     """Run a protocol once on a tiny tree; then compile the machines of all that share its loop."""
     simulate(Options(protocol=name, topology="tree", degree=2, height=1).setup())
     for each in map(protocol, protocol_names() if machines else ()):
-        if kernel_module(each) == kernel_module(protocol(name)):
-            place = np.zeros(1, np.int32)
-            Machine(each, index=0, group_size=1, place=place, columns=1).compile()
+        if loop_name(each) == loop_name(protocol(name)):
+            lone_machine(each).compile()
 
 
 def compile_apart(names: Sequence[str], *, machines: bool = False) -> None:

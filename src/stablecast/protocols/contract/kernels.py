@@ -162,20 +162,24 @@ def clear(marks: Any) -> None:
     marks.finished = 0
     marks.timer = AS_IT_IS
     marks.changes = 0
+    marks.overflow = 0
 
 
-def make_outbox(sends: int, width: int, dtype: Any, *, arrays: int, changes: int = 0) -> SentRows:
-    """Allocate an outbox for so many sends, rows of arrays among them, and changes in one call."""
+def make_outbox(sends: int, *, arrays: IntArray, array_count: int, changes: int = 0) -> SentRows:
+    """Allocate an outbox for so many sends, arrays among them, and changes in one call.
+
+    The first rows of ``arrays`` are the first that calls fill.
+    """
     return SentRows(
         marks=np.zeros(1, MARKS).view(np.recarray),
         kind=np.zeros(sends, np.int64),
         dest=np.zeros(sends, np.int64),
         numbers=np.zeros((sends, NUMBERS_MAX), np.int64),
         carries=np.zeros(sends, np.int64),
-        slot=np.arange(arrays, dtype=np.int64),
+        slot=np.arange(array_count, dtype=np.int64),
         payload=np.zeros(sends, np.int64),
         changes=np.zeros(max(changes, 1), np.int64),
-        arrays=np.zeros((arrays, width), dtype),
+        arrays=arrays,
     )
 
 

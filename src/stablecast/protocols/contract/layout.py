@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
+import inspect
+import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,28 +35,44 @@ OFTEN = 8
 
 def declared(kind: type) -> dict[str, Kind]:
     """Return the fields of a state or a message, with their kinds, in the order of their declaration."""
-    found = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        kinds = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Kind)]
-        if kinds:
+    found: dict[str, Kind] = {}
+    for base in reversed(kind.__mro__):
+        for name, hint in _hints(base).items():
+            kinds = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Kind)]
+            if not kinds:
+                raise InvalidInput(
+                    f"{_where(base, name)}: field {name} of {kind.__name__} has no kind (accepted: Number, Round,"
+                    " Time, Sources, Members, Place, Places, or one of entries() and set_of())"
+                )
+            if name in found:
+                raise InvalidInput(f"{_where(base, name)}: field {name} of {kind.__name__} is declared twice")
             found[name] = kinds[0]
-        elif not name.startswith("_") and name not in BUILT_IN:
-            raise InvalidInput(
-                f"{_where(kind)}: field {name} of {kind.__name__} has no kind (accepted: Number, Round, Time,"
-                " Sources, Members, Place, Places, or one of entries() and set_of())"
-            )
     return found
+
+
+def _hints(base: type) -> dict[str, Any]:
+    """Return what a class itself annotates; functions in annotations see the names of its module."""
+    module = vars(sys.modules.get(base.__module__, builtins))
+    hints = {}
+    for name, hint in base.__dict__.get("__annotations__", {}).items():
+        text = getattr(hint, "__forward_arg__", hint)  # as a named tuple keeps it
+        if not name.startswith("_"):
+            hints[name] = eval(text, module) if isinstance(text, str) else text
+    return hints
 
 
 BUILT_IN = ("number", "group_size", "received", "stable", "seed", "guarded", "params", "attached")
 """What every member has."""
 
 
-def _where(kind: type) -> str:
-    import sys
-
-    module = sys.modules.get(kind.__module__)
-    return str(getattr(module, "__file__", None) or kind.__module__)
+def _where(kind: type, name: str = "") -> str:
+    """Return the file of a class, with the line of one of its fields, as far as they can be found."""
+    try:
+        lines, first = inspect.getsourcelines(kind)
+    except (OSError, TypeError):
+        return kind.__module__
+    matching = [k for k, line in enumerate(lines) if name and re.match(rf"\s*{name}\s*:", line)]
+    return f"{inspect.getsourcefile(kind)}, line {first + (matching[-1] if matching else 0)}"
 
 
 class Declaration:
@@ -160,6 +180,16 @@ class Declaration:
     def wire_bytes(self, sizes: Sizes) -> list[int]:
         """Return, for each message, its bytes beyond the header."""
         return [sum(kind.wire(sizes) for kind in self.fields[message].values()) for message in self.messages]
+
+    def place_of(self, name: str, sizes: Sizes) -> int:
+        """Return where a row of sequence numbers has an array, -1 where it has none of that name."""
+        position = 0
+        for each, kind in self.state.items():
+            if kind.storage == "sequences":
+                if each == name and kind.length(sizes) > 0:
+                    return position
+                position += max(kind.rows, 1) * kind.length(sizes)
+        return -1
 
     # Memory
 

@@ -29,11 +29,12 @@ from stablecast.compiling.views import (
     OutboxView,
 )
 from stablecast.errors import StablecastError
+from stablecast.overlays import Tree
 from stablecast.protocols.contract.bound import bind
 from stablecast.protocols.contract.fields import Sizes
 from stablecast.protocols.contract.kernels import AS_IT_IS, CHANGE_STATUS, NEVER, make_outbox
 from stablecast.protocols.contract.layout import Placement
-from stablecast.protocols.contract.protocol import Protocol
+from stablecast.protocols.contract.protocol import Protocol, Surroundings
 
 IntArray = NDArray[np.integer[Any]]
 
@@ -111,9 +112,8 @@ class Machine:
         width = declaration.row_width(sizes)
         self._sent = make_outbox(
             protocol.most_sends(sizes),
-            width,
-            dtype,
-            arrays=protocol.most_arrays(sizes),
+            arrays=np.zeros((protocol.most_arrays(sizes), width), dtype),
+            array_count=protocol.most_arrays(sizes),
             changes=sizes.group + 1 if protocol.runs.by_timers else 0,
         )
         self._sent.share(self.rows)
@@ -248,6 +248,13 @@ class Machine:
                 yield self.me.received.copy()
             else:
                 yield sent.arrays[made, :width].copy()
+
+
+def lone_machine(protocol: Protocol) -> Machine:
+    """Return the machine of a group of one, to compile its entry points."""
+    sizes = Sizes(1, 1, 1, 8, protocol.parameter_values({}, 1), leaders=(0,))
+    around = Surroundings(Tree(np.array([-1])), sizes, 0, lambda: np.zeros((1, 1)))
+    return Machine(protocol, index=0, sizes=sizes, places=protocol.places(around))
 
 
 _PLACE = {name: number for number, name in enumerate(MARKS.names or ())}

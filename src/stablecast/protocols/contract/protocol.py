@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -276,6 +277,12 @@ class Protocol:
     def most_arrays(self, sizes: Sizes) -> int:
         """Return the most arrays of one kernel call."""
         return self.most_sends(sizes) if self.kernels.arrays is None else self.kernels.arrays(sizes)
+
+    def execution_messages(self, group: int) -> float:
+        """Return the messages of one execution in a group of that size, roughly."""
+        if self.runs.execution_messages is not None:
+            return self.runs.execution_messages(group)
+        return 4 * group * math.log2(group + 2)
 
     def replace(self, **changes: Any) -> Protocol:
         """Return the same protocol with some parts changed."""

@@ -50,7 +50,7 @@ ABOUT = (
 @cache
 def compared() -> tuple[str, ...]:
     """Return the protocols that tell when data traffic beside them is stable."""
-    return tuple(protocol_names(lambda protocol: not protocol.delivers))
+    return tuple(protocol_names(lambda protocol: not protocol.runs.delivers))
 
 
 @cache
@@ -68,7 +68,7 @@ def own_options(protocol_name: str, network: str, resend_ms: float | None) -> tu
             options[name] = resend_ms
         if name == "local_size":
             options[name] = SENDERS
-    if not protocol.autonomous:
+    if not protocol.runs.by_timers:
         options["period_ms"] = PERIOD_MS
     if network == TREE and protocol.cast == "unicast":
         options["cast"] = "multicast"
@@ -171,7 +171,7 @@ def _hop_bytes(result: Result) -> float:
 def only_senders_learn(name: str) -> bool:
     """Tell whether a protocol tells nobody but a message's sender that it is stable."""
     setup = Options.of(run_of(name, TREE, 0.0, 0).options).setup()
-    return setup.found_protocol.knows(setup.sizes) == "own"
+    return setup.found_protocol.runs.knows(setup.sizes) == "own"
 
 
 def protocols(runs: Runs) -> Table:
