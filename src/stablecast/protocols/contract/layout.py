@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any, ForwardRef
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +34,7 @@ OFTEN = 8
 def declared(kind: type) -> dict[str, Kind]:
     """Return the fields of a state or a message, with their kinds, in the order of their declaration."""
     found = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
+    for name, hint in _annotations(kind).items():
         kinds = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Kind)]
         if kinds:
             found[name] = kinds[0]
@@ -44,13 +46,26 @@ def declared(kind: type) -> dict[str, Kind]:
     return found
 
 
+def _annotations(kind: type) -> dict[str, Any]:
+    """Return what a class and its bases are annotated with, evaluated where each was written.
+
+    ``typing.get_type_hints`` evaluates in the namespace of the class, where functions in annotations, such as
+    the length of an array, would not find the names of their module.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        scope = getattr(sys.modules.get(base.__module__), "__dict__", {})
+        for name, hint in inspect.get_annotations(base).items():
+            text = hint.__forward_arg__ if isinstance(hint, ForwardRef) else hint
+            found[name] = eval(text, scope) if isinstance(text, str) else text
+    return found
+
+
 BUILT_IN = ("number", "group_size", "received", "stable", "seed", "guarded", "params", "attached")
 """What every member has."""
 
 
 def _where(kind: type) -> str:
-    import sys
-
     module = sys.modules.get(kind.__module__)
     return str(getattr(module, "__file__", None) or kind.__module__)
 
@@ -110,7 +125,8 @@ class Declaration:
                 slots[name] = Slot("number", numbers)
                 numbers += 1
             else:
-                slots[name] = Slot(kind.storage, self._words(words[kind.storage]), kind.rows)
+                has_rows = kind.rows is not None
+                slots[name] = Slot(kind.storage, self._words(words[kind.storage] + has_rows), has_rows)
         return slots
 
     def _message_layout(self, kind: int, message: type) -> MessageLayout:
@@ -142,9 +158,7 @@ class Declaration:
         return max(1, self._width("sequences", sizes))
 
     def _width(self, storage: str, sizes: Sizes) -> int:
-        return sum(
-            max(kind.rows, 1) * kind.length(sizes) for kind in self.state.values() if kind.storage == storage
-        )
+        return sum(kind.size(sizes) for kind in self.state.values() if kind.storage == storage)
 
     def message_width(self, message: type, sizes: Sizes) -> int:
         """Return the entries of the arrays that a message carries."""
@@ -204,9 +218,11 @@ class Declaration:
         for name, kind in self.state.items():
             if kind.storage in position:
                 item = rows.sequences.itemsize if kind.storage == "sequences" else OFTEN
-                word, length = self.slots[name].at, kind.length(sizes)
-                rows.block[word], rows.block[word + 1] = item * position[kind.storage], length
-                position[kind.storage] += max(kind.rows, 1) * length
+                word = self.slots[name].at
+                rows.block[word], rows.block[word + 1] = item * position[kind.storage], kind.length(sizes)
+                if kind.rows is not None:
+                    rows.block[word + 2] = kind.rows(sizes)
+                position[kind.storage] += kind.size(sizes)
 
     def _lay_out_messages(self, rows: Rows, sizes: Sizes) -> None:
         for message, arrays in self.message_arrays.items():
