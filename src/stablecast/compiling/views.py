@@ -129,9 +129,10 @@ class Slot(NamedTuple):
     """``number`` (a word of the member's row), ``sequences`` or ``longs`` (an array in it), ``place`` (a number
     of the overlay), ``list`` (several)."""
     at: int
-    """The number's index in the row, or the block's first word for the field."""
-    rows: int = 0
-    """Rows of an array of two dimensions; 0 for one dimension."""
+    """The number's index in the row, or the block's first word for the field: an array has its place there,
+    then its length, then the number of its rows if it has two dimensions."""
+    has_rows: bool = False
+    """Whether an array has two dimensions."""
 
 
 @dataclass(frozen=True)
@@ -290,8 +291,10 @@ class Rows:
         whole: IntArray = self.sequences if slot.storage == "sequences" else self.numbers
         begin = int(self.block[slot.at]) // whole.itemsize
         length = int(self.block[slot.at + 1])
-        array = whole[row, begin : begin + max(slot.rows, 1) * length]
-        return array.reshape(slot.rows, length) if slot.rows else array
+        if not slot.has_rows:
+            return whole[row, begin : begin + length]
+        count = int(self.block[slot.at + 2])
+        return whole[row, begin : begin + count * length].reshape(count, length)
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a number of all members."""
@@ -310,7 +313,7 @@ class OutboxView:
     def __init__(self, rows: Rows, outbox: SentRows, number: int) -> None:
         self.address, self.layout, self.number = rows.address, rows.layout, number
         self.rows, self.marks = outbox, outbox.marks[0]
-        self.dest, self.changes = outbox.dest, outbox.changes
+        self.dest, self.changes, self.payload = outbox.dest, outbox.changes, outbox.payload
         self._received = rows.received[0 if rows.single else number]
         self._block = rows.block
 
@@ -616,7 +619,7 @@ def _field_type(layout: Layout, slot: Slot) -> Any:
     if slot.storage == "list":
         return types.Array(types.int32, 1, "C")
     dtype = types.int64 if slot.storage == "longs" else _sequence(layout.wide)
-    return types.Array(dtype, 2 if slot.rows else 1, "C")
+    return types.Array(dtype, 2 if slot.has_rows else 1, "C")
 
 
 @infer_getattr
@@ -692,8 +695,8 @@ def _get_declared(b: _Builder, typ: Any, slot: Slot) -> Any:
     offset = builder.add(b.row(base, f"{base}_step", number), b.word(slot.at))
     data = b.pointer(base, b.item_type(kind.dtype), offset)
     shape = [b.word(slot.at + 1)]
-    if slot.rows:
-        shape.insert(0, ir.Constant(b.word_type, slot.rows))
+    if slot.has_rows:
+        shape.insert(0, b.word(slot.at + 2))
     return b.array(kind, data, shape)
 
 

@@ -1,25 +1,35 @@
 """Whose messages a member gets, and who gets its own: what the acknowledging protocols share.
 
-A member's place is its column (-1 if it sends nothing), then 1 if everyone receives from every sender,
-itself included, and 0 if groups differ.  Lists follow where they are needed: how many senders it receives
-from, their columns, their numbers; how many members receive from it, their numbers.
+Where everyone receives from every sender (groups are *whole*), nobody needs a list of others, and the lists
+are empty.  Lists are made where groups differ, and where members write to senders one by one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from stablecast.compiling import kernel
-from stablecast.protocols.contract.kernels import Member
-from stablecast.protocols.contract.parameters import CHOICE, TIME, Parameter, Role, hidden
-from stablecast.protocols.contract.protocol import Place, Sizes
+from stablecast.protocols.contract import (
+    CHOICE,
+    TIME,
+    IntArray,
+    Member,
+    Parameter,
+    Place,
+    Placement,
+    Places,
+    Role,
+    Sizes,
+    Surroundings,
+    kernel,
+)
+from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
 
-TIMESTAMP, VECTOR, EXPLICIT, TRANSITIVE = 0, 1, 2, 3
-VARIANT = 0
-"""The first parameter of each: which of them it is."""
 TO_ALL, TO_SENDERS = 0, 1
 KNOW_ALL, KNOW_OWN = 0, 1
-COLUMN, WHOLE, SENDERS, LIST = 0, 1, 2, 3
+THE_ONLY_EXECUTION = 1
+"""Under this number these protocols, which have no executions, tell what they have learned."""
 
 ACK_EVERY = Parameter(
     "ack_every",
@@ -46,9 +56,19 @@ KNOW = Parameter(
 )
 
 
-def variant(number: int) -> Parameter:
-    """Return the parameter that tells a protocol from the others."""
-    return hidden("variant", Role.DERIVED, number)
+class Receiver(Member):
+    """A member that knows its place among senders and receivers."""
+
+    column: Place
+    """The column of its own messages, -1 if it sends none."""
+    whole: Place
+    """1 if everyone receives from every sender, itself included; 0 if groups differ."""
+    heard: Places
+    """The columns of the senders that it receives from."""
+    senders: Places
+    """The numbers of these senders, in the same order."""
+    receivers: Places
+    """The numbers of the members that receive from it, where groups differ."""
 
 
 def leaders_of(sizes: Sizes) -> tuple[int, ...]:
@@ -56,73 +76,53 @@ def leaders_of(sizes: Sizes) -> tuple[int, ...]:
     return sizes.leaders or tuple(c * sizes.group // sizes.tracked for c in range(sizes.tracked))
 
 
-def place_receivers(sizes: Sizes, *, with_lists: bool) -> Place:
+def place_receivers(around: Surroundings) -> Placement:
     """Give every member its place; the lists take members times senders of room."""
-    leaders = leaders_of(sizes)
-    column_of = {leader: column for column, leader in enumerate(leaders)}
-    rows = []
-    for i in range(sizes.group):
-        row = [column_of.get(i, -1), int(not sizes.audiences)]
-        if with_lists or sizes.audiences:
-            heard = [c for c in range(len(leaders)) if not sizes.audiences or i in sizes.audiences[c]]
-            row += [len(heard), *heard, *(leaders[c] for c in heard)]
-            own = column_of.get(i, -1)
-            if sizes.audiences:
-                audience = sizes.audiences[own] if own >= 0 else ()
-                row += [len(audience), *audience]
-        rows.append(row)
-    start = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
-    return Place(np.array([entry for row in rows for entry in row], np.int32), start)
+    sizes = around.sizes
+    leaders, audiences, group = leaders_of(sizes), sizes.audiences, range(sizes.group)
+    columns = np.full(sizes.group, -1)
+    columns[list(leaders)] = range(len(leaders))
+    heard: list[Sequence[int]] = [()] * sizes.group
+    if audiences:
+        heard = [[c for c, audience in enumerate(audiences) if i in audience] for i in group]
+    elif sizes.params.get(ACK_TO.name, TO_ALL) != TO_ALL:
+        heard = [range(len(leaders))] * sizes.group
+    return {
+        "column": columns,
+        "whole": np.full(sizes.group, int(not audiences)),
+        "heard": _lists(heard),
+        "senders": _lists([[leaders[c] for c in each] for each in heard]),
+        "receivers": _lists([audiences[c] if audiences and c >= 0 else () for c in columns]),
+    }
+
+
+def _lists(each: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
+    """Return the members' lists as one array, and where each begins."""
+    start = np.cumsum([0, *map(len, each)], dtype=np.int64)
+    return np.array([entry for one in each for entry in one], np.int32), start
 
 
 @kernel
-def own_column(me: Member) -> int:
-    """Return the column of one's own messages, -1 if one sends none."""
-    return int(me.place[COLUMN])
-
-
-@kernel
-def is_whole(me: Member) -> bool:
-    """Tell whether everyone receives from every sender."""
-    return bool(me.place[WHOLE] == 1)
-
-
-@kernel
-def sender_count(me: Member) -> int:
-    """Return how many senders the lists have that this member receives from."""
-    return int(me.place[SENDERS])
-
-
-@kernel
-def sender_column(me: Member, k: int) -> int:
-    """Return the column of the ``k``-th of them."""
-    return int(me.place[LIST + k])
-
-
-@kernel
-def sender_number(me: Member, k: int) -> int:
-    """Return the ``k``-th of them."""
-    return int(me.place[LIST + me.place[SENDERS] + k])
-
-
-@kernel
-def hears(me: Member, column: int) -> bool:
+def hears(me: Receiver, column: int) -> bool:
     """Tell whether a column's messages are for this member."""
-    if is_whole(me):
-        return True
-    for k in range(me.place[SENDERS]):
-        if me.place[LIST + k] == column:
+    return me.whole == 1 or _lists_it(me.heard, column)
+
+
+@kernel
+def has_receiver(me: Receiver, member: int) -> bool:
+    """Tell whether a member receives from this one."""
+    return me.whole == 1 or _lists_it(me.receivers, member)
+
+
+@kernel
+def _lists_it(entries: IntArray, wanted: int) -> bool:
+    for entry in entries:
+        if entry == wanted:
             return True
     return False
 
 
 @kernel
-def has_receiver(me: Member, member: int) -> bool:
-    """Tell whether a member receives from this one."""
-    if is_whole(me):
-        return True
-    at = LIST + 2 * me.place[SENDERS]
-    for k in range(me.place[at]):
-        if me.place[at + 1 + k] == member:
-            return True
-    return False
+def draw_phase(me: Receiver, draw: int, period: int) -> int:
+    """Draw when something periodic is first due, within its period, so that members do not act at once."""
+    return int(uniform(me.seed, PROTOCOL_STREAM + me.number, draw) * period)

@@ -15,115 +15,119 @@ Paper
 
 from __future__ import annotations
 
-from stablecast.compiling import kernel
-from stablecast.overlays import Tree
+from typing import NamedTuple
+
+from stablecast.frontier.tournament import number_of
 from stablecast.protocols._known_prefixes import (
+    Knowing,
     begin_to_know,
     declare_known,
-    known_prefix,
-    known_size,
     learn_prefix,
     stop_waiting_for,
 )
-from stablecast.protocols._receivers import (
-    ACK_EVERY,
-    EXPLICIT,
-    KNOW_OWN,
-    own_column,
-    place_receivers,
-    variant,
-)
-from stablecast.protocols.contract.kernels import (
-    GONE,
+from stablecast.protocols._receivers import ACK_EVERY, KNOW_OWN, place_receivers
+from stablecast.protocols.contract import (
     NEVER,
-    Member,
-    Message,
+    Acknowledging,
+    Kernels,
+    Number,
     Outbox,
-    send_numbers,
+    Protocol,
+    Role,
+    Round,
+    hidden,
+    kernel,
+    send,
     set_timer,
 )
-from stablecast.protocols.contract.protocol import Place, Protocol, Sizes
 
-ACK, ASK = 0, 1
-EVERY = 1  # parameter
-OPERATIONS, SENT_BEFORE = 1, 2  # registers; the second: the last message when the timer went off before
+
+class State(Knowing):
+    """What receivers are known to have of one's own messages."""
+
+    sent_before: Number
+    """The last message of its own when the timer went off before."""
+
+
+class ACK(NamedTuple):
+    """What a member has of the sender that this is for."""
+
+    column: Round
+    number: Number
+
+
+class ASK(NamedTuple):
+    """A sender asks for an acknowledgement."""
+
+    column: Round
 
 
 @kernel
-def init(me: Member, now: int, out: Outbox) -> None:
+def init(me: State, now: int, out: Outbox) -> None:
     """Answer what comes; a sender also looks, every so often, whether all have answered."""
-    begin_to_know(me, 0, KNOW_OWN)
-    set_timer(out, now + me.params[EVERY] if own_column(me) >= 0 else NEVER)
+    begin_to_know(me)
+    set_timer(out, now + me.params.ack_every if me.column >= 0 else NEVER)
 
 
 @kernel
-def start(me: Member, now: int, out: Outbox) -> None:
-    """No member starts anything."""
-
-
-@kernel
-def take(me: Member, column: int, source: int, before: int, now: int, out: Outbox) -> None:
+def take(me: State, column: int, source: int, before: int, now: int, out: Outbox) -> None:
     """Acknowledge a message to its sender."""
-    send_numbers(out, ACK, source, column + 1, me.received[column], 0)
+    send(out, source, ACK(column, me.received[column]))
 
 
 @kernel
-def handle_timer(me: Member, now: int, out: Outbox) -> None:
+def on_ack(me: State, source: int, message: ACK, now: int, out: Outbox) -> None:
+    """The sender takes in an acknowledgement."""
+    if me.column >= 0:
+        learn_prefix(me, message.column, source, message.number)
+        declare_known(me, out)
+
+
+@kernel
+def timer(me: State, now: int, out: Outbox) -> None:
     """Ask those that have not acknowledged what was sent before the last time."""
-    column = own_column(me)
-    if me.stable[column] < me.reg[SENT_BEFORE]:
+    if me.stable[me.column] < me.sent_before:
         for member in range(me.group_size):
-            if known_prefix(me, 0, column, member, KNOW_OWN) < me.reg[SENT_BEFORE]:
-                send_numbers(out, ASK, member, column + 1, 0, 0)
-    me.reg[SENT_BEFORE] = me.received[column]
-    set_timer(out, now + me.params[EVERY])
-    declare_known(me, 0, KNOW_OWN, out)  # nobody may be left to wait for
+            if number_of(me.known[0], member) < me.sent_before:
+                send(out, member, ASK(me.column))
+    me.sent_before = me.received[me.column]
+    set_timer(out, now + me.params.ack_every)
+    declare_known(me, out)  # nobody may be left to wait for
 
 
 @kernel
-def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
-    """Take in an acknowledgement, answer a question, or stop waiting for one that is gone."""
-    column = message.execution - 1
-    if message.kind == ASK:
-        send_numbers(out, ACK, message.source, message.execution, me.received[column], 0)
-    elif own_column(me) >= 0:
-        if message.kind == GONE:
-            stop_waiting_for(me, 0, message.source, KNOW_OWN)
-        else:
-            me.reg[OPERATIONS] += learn_prefix(me, 0, column, message.source, message.first, KNOW_OWN)
-        declare_known(me, 0, KNOW_OWN, out)
+def on_ask(me: State, source: int, message: ASK, now: int, out: Outbox) -> None:
+    """Answer the sender's question."""
+    send(out, source, ACK(message.column, me.received[message.column]))
 
 
-def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
-    """Tell each member its column, and its receivers where groups differ."""
-    return place_receivers(sizes, with_lists=False)
+@kernel
+def gone(me: State, member: int, column: int, now: int, out: Outbox) -> None:
+    """Wait no longer for a member."""
+    if me.column >= 0:
+        stop_waiting_for(me, member)
+        declare_known(me, out)
 
 
 PROTOCOL = Protocol(
-    name="explicit",
-    title="every member acknowledges every message to its sender",
+    about=__doc__,
     paper="timestamp, section 1",
-    kinds=("ACK", "ASK"),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    init=init,
-    take=take,
-    places=places,
-    module=__name__,
-    family="stablecast.protocols._acknowledging",
-    parameters=(variant(EXPLICIT), ACK_EVERY),
-    execution_messages=lambda group: float(group * group),
-    extra_bytes=lambda sizes: (sizes.entry_bytes, 0),
-    autonomous=True,
-    roundless=True,
-    timed=True,
-    told=True,
-    knows=lambda sizes: "own",
-    groups_may_differ=True,
-    messages=20,
-    operations=OPERATIONS,
-    own=lambda sizes: known_size(sizes.group, sizes.tracked, KNOW_OWN),
-    sends_max=lambda sizes: sizes.group,
-    arrays_max=1,
+    state=State,
+    kernels=Kernels(
+        init=init,
+        take=take,
+        receive={ACK: on_ack, ASK: on_ask},
+        timer=timer,
+        gone=gone,
+        sends=lambda sizes: sizes.group,
+        arrays=lambda sizes: 1,
+    ),
+    runs=Acknowledging(
+        knows=lambda sizes: "own",
+        groups_may_differ=True,
+        operations="operations",
+        execution_messages=lambda group: float(group * group),
+    ),
+    parameters=(ACK_EVERY, hidden("know", Role.DERIVED, KNOW_OWN)),
+    places=place_receivers,
 )

@@ -31,24 +31,49 @@ Paper
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, NamedTuple
 
-from stablecast._jit import kernel
 from stablecast.errors import InvalidInput
 from stablecast.frontier.tournament import least_of, raise_number, tournament_size
-from stablecast.overlays import Tree
 from stablecast.protocols._receivers import (
     ACK_EVERY,
     ACK_TO,
-    TIMESTAMP,
+    THE_ONLY_EXECUTION,
     TO_ALL,
+    Receiver,
+    draw_phase,
     has_receiver,
     hears,
-    is_whole,
-    own_column,
     place_receivers,
-    sender_count,
-    sender_number,
-    variant,
+)
+from stablecast.protocols.contract import (
+    CHOICE,
+    GROUP,
+    NEVER,
+    REAL,
+    TIME,
+    WHOLE,
+    Acknowledging,
+    IntArray,
+    Kernels,
+    Number,
+    Outbox,
+    Parameter,
+    Protocol,
+    Role,
+    Round,
+    Sizes,
+    Time,
+    attach_number,
+    attached,
+    declare_prefix,
+    entries,
+    hidden,
+    kernel,
+    number,
+    send,
+    set_timer,
+    sources,
 )
 from stablecast.protocols.contract.clocks import (
     DRIFT_MAX_PPM,
@@ -67,223 +92,213 @@ from stablecast.protocols.contract.clocks import (
     stamp,
 )
 from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
-from stablecast.protocols.contract.kernels import (
-    GONE,
-    GROUP,
-    NEVER,
-    Member,
-    Message,
-    Outbox,
-    attach_number,
-    attached,
-    declare_stable,
-    send_numbers,
-    set_timer,
-)
-from stablecast.protocols.contract.parameters import (
-    CHOICE,
-    PS_PER,
-    REAL,
-    TIME,
-    WHOLE,
-    Parameter,
-    Role,
-    hidden,
-)
-from stablecast.protocols.contract.protocol import Place, Protocol, Sizes
+from stablecast.protocols.contract.parameters import PS_PER
 
-ACK, NULL = 0, 1
-SEND, EVERY, CLOCK, SKEW, DRIFT, SYNC, TO, STAMP_BYTES, OFFSETS = range(1, 10)  # parameters
-# Registers: the last stamp; the clock's offset and drift; when to acknowledge next, and when something was
-# last sent; what was acknowledged last, and what is known to be everywhere; comparisons so far; who is gone.
-LAST, OFFSET, RATE, ACK_AT, SENT_AT, TOLD, FRONTIER, OPERATIONS, VIEW = range(1, 10)
-HAVE = 10  # for each column, the newest timestamp up to which this member has everything
-# Behind it, for each column, the timestamp and the number of the newest NULL; then a tournament of what each
-# member has acknowledged.
-STAMP_BYTES_MAX = 64
-FROZEN = -1  # in place of a NULL's number: its sender is gone
+FROZEN = -1
+"""In place of a NULL's number: its sender is gone."""
+
+
+def _stamp_bytes(sizes: Sizes) -> int:
+    return sizes.params["stamp_bytes"]
+
+
+def _clock_bytes(sizes: Sizes) -> int:
+    return 0 if sizes.params["clock"] == PHYSICAL else _stamp_bytes(sizes)
+
+
+class State(Receiver):
+    """A member's clock, what it has of each sender, and what each member has acknowledged."""
+
+    last: Number
+    """The clock's last stamp, or a larger one that this member has received."""
+    offset: Number
+    drift: Number
+    """How far the clock is ahead, and how fast it runs, in parts per billion."""
+    ack_at: Time
+    """When to acknowledge next."""
+    sent_at: Time
+    """When a data message or a NULL was last sent."""
+    have: Annotated[IntArray, sources(wide=True)]
+    """For each column, the newest timestamp up to which this member has everything."""
+    null_stamp: Annotated[IntArray, sources(wide=True)]
+    null_number: Annotated[IntArray, sources(wide=True)]
+    """For each column, the timestamp and the number of the newest NULL."""
+    told: Number
+    """What was acknowledged last."""
+    acked: Annotated[IntArray, entries(lambda sizes: tournament_size(sizes.group), wide=True)]
+    """A tournament of what each member has acknowledged."""
+    frontier: Number
+    """The timestamp up to which everything is known to be everywhere."""
+    gone: Number
+    """Stands for the set of members that are gone: the sum of a random number for each."""
+    operations: Number
+    """Comparisons so far."""
+
+
+class ACK(NamedTuple):
+    """The timestamp up to which a member has everything, and its clock, where the clock is not physical."""
+
+    gone: Round
+    told: Annotated[int, number(_stamp_bytes)]
+    clock: Annotated[int, number(_clock_bytes)]
+
+
+class NULL(NamedTuple):
+    """The clock of a sender that has nothing to send, and the number of its last data message."""
+
+    column: Round
+    stamp: Annotated[int, number(_stamp_bytes)]
+    number: Number
 
 
 @kernel
-def _null_stamp(me: Member) -> int:
-    return HAVE + me.received.size
-
-
-@kernel
-def _null_number(me: Member) -> int:
-    return HAVE + 2 * me.received.size
-
-
-@kernel
-def _acked(me: Member) -> int:
-    return HAVE + 3 * me.received.size
-
-
-@kernel
-def init(me: Member, now: int, out: Outbox) -> None:
+def init(me: State, now: int, out: Outbox) -> None:
     """Set the clock, find out whom to wait for, and choose the phases of one's own timers."""
-    me.reg[OFFSET] = draw_offset_ps(me.seed, me.number, me.params[OFFSETS])
-    me.reg[RATE] = draw_drift_ppb(me.seed, me.number, me.params[DRIFT])
+    me.offset = draw_offset_ps(me.seed, me.number, me.params.offsets)
+    me.drift = draw_drift_ppb(me.seed, me.number, me.params.drift)
     for column in range(me.received.size):
         if not hears(me, column):
-            me.reg[HAVE + column] = NEVER
+            me.have[column] = NEVER
     for member in range(me.group_size):
         if not has_receiver(me, member):
-            raise_number(me.reg, _acked(me), me.group_size, member, NEVER)
-    me.reg[ACK_AT] = now + int(uniform(me.seed, PROTOCOL_STREAM + me.number, 1) * me.params[EVERY])
-    me.reg[SENT_AT] = now - int(uniform(me.seed, PROTOCOL_STREAM + me.number, 2) * me.params[SEND])
-    _set_timer(me, out)
+            raise_number(me.acked, member, NEVER)
+    me.ack_at = now + draw_phase(me, 1, me.params.ack_every)
+    me.sent_at = now - draw_phase(me, 2, me.params.send_every)
+    set_next_timer(me, out)
 
 
 @kernel
-def start(me: Member, now: int, out: Outbox) -> None:
-    """No member starts anything: all run by their own timers."""
-
-
-@kernel
-def _set_timer(me: Member, out: Outbox) -> None:
-    due = me.reg[ACK_AT]
-    if own_column(me) >= 0:
-        due = min(due, me.reg[SENT_AT] + me.params[SEND])
+def set_next_timer(me: State, out: Outbox) -> None:
+    """Have the timer go off for the next acknowledgement, or a sender's NULL if that is due before."""
+    due = me.ack_at
+    if me.column >= 0:
+        due = min(due, me.sent_at + me.params.send_every)
     set_timer(out, due)
 
 
 @kernel
-def handle_timer(me: Member, now: int, out: Outbox) -> None:
-    """Acknowledge every so often, and be heard of when there is nothing to send."""
-    if now >= me.reg[ACK_AT]:
-        me.reg[ACK_AT] = now + me.params[EVERY]
-        _acknowledge(me, now, out)
-        if least_of(me.reg, _acked(me)) == NEVER:
-            _declare(me, out)  # nobody is left to wait for
-    column = own_column(me)
-    if column >= 0 and now >= me.reg[SENT_AT] + me.params[SEND]:
-        send_numbers(out, NULL, GROUP, column + 1, _tick(me, now), me.received[column])
-        me.reg[SENT_AT] = now
-    _set_timer(me, out)
-
-
-@kernel
-def attach(me: Member, column: int, number: int, now: int) -> int:
+def attach(me: State, column: int, number: int, now: int) -> int:
     """Stamp a data message."""
-    attach_number(me, column, number, 0, _tick(me, now))
-    me.reg[SENT_AT] = now
-    return int(me.params[STAMP_BYTES])
+    attach_number(me, column, number, 0, tick(me, now))
+    me.sent_at = now
+    return int(me.params.stamp_bytes)
 
 
 @kernel
-def _tick(me: Member, now: int) -> int:
+def tick(me: State, now: int) -> int:
     """Return the clock's next stamp, above all that this member has received where the clock is such."""
     for column in range(me.received.size):
-        _look_at(me, column)
-    since_set = now % me.params[SYNC]
-    reading = now - since_set + read(since_set, me.reg[OFFSET], me.reg[RATE])
-    me.reg[LAST] = stamp(me.params[CLOCK], me.reg[LAST], reading)
-    return int(me.reg[LAST])
+        look_at(me, column)
+    since_set = now % me.params.sync
+    reading = now - since_set + read(since_set, me.offset, me.drift)
+    me.last = stamp(me.params.clock, me.last, reading)
+    return me.last
 
 
 @kernel
-def _look_at(me: Member, column: int) -> None:
+def look_at(me: State, column: int) -> None:
     """Bring up to date what this member has of a sender: data, and a NULL whose number it has reached."""
-    have = me.reg[HAVE + column]
+    have = me.have[column]
     if have == NEVER:
         return
     if me.received[column] > 0:
         have = max(have, attached(me, column, me.received[column], 0))
-    if me.reg[_null_number(me) + column] <= me.received[column]:
-        have = max(have, me.reg[_null_stamp(me) + column])
-    me.reg[HAVE + column] = have
-    me.reg[LAST] = merge(me.params[CLOCK], me.reg[LAST], have)
+    if me.null_number[column] <= me.received[column]:
+        have = max(have, me.null_stamp[column])
+    me.have[column] = have
+    me.last = merge(me.params.clock, me.last, have)
 
 
 @kernel
-def _acknowledge(me: Member, now: int, out: Outbox) -> None:
+def timer(me: State, now: int, out: Outbox) -> None:
+    """Acknowledge every so often, and be heard of when there is nothing to send."""
+    if now >= me.ack_at:
+        me.ack_at = now + me.params.ack_every
+        acknowledge(me, now, out)
+        if least_of(me.acked) == NEVER:
+            declare(me, out)  # nobody is left to wait for
+    if me.column >= 0 and now >= me.sent_at + me.params.send_every:
+        send(out, GROUP, NULL(me.column, tick(me, now), me.received[me.column]))
+        me.sent_at = now
+    set_next_timer(me, out)
+
+
+@kernel
+def acknowledge(me: State, now: int, out: Outbox) -> None:
     """Tell the timestamp up to which one has everything; of oneself, that is the clock."""
-    clock = _tick(me, now)
-    if own_column(me) >= 0 and is_whole(me):
-        me.reg[HAVE + own_column(me)] = clock
+    clock = tick(me, now)
+    if me.column >= 0 and me.whole:
+        me.have[me.column] = clock
     least = NEVER
     for column in range(me.received.size):
-        least = min(least, me.reg[HAVE + column])
-    me.reg[OPERATIONS] += me.received.size
+        least = min(least, me.have[column])
+    me.operations += me.received.size
     if least == NEVER:
         return
-    me.reg[TOLD] = max(me.reg[TOLD], least)
-    if me.params[TO] == TO_ALL:
-        send_numbers(out, ACK, GROUP, me.reg[VIEW] + 1, me.reg[TOLD], clock)
+    me.told = max(me.told, least)
+    if me.params.ack_to == TO_ALL:
+        send(out, GROUP, ACK(me.gone, me.told, clock))
     else:
-        for k in range(sender_count(me)):
-            if sender_number(me, k) != me.number:
-                send_numbers(out, ACK, sender_number(me, k), me.reg[VIEW] + 1, me.reg[TOLD], clock)
-    if is_whole(me):
-        _take_acknowledgement(me, me.number, me.reg[TOLD], out)
+        for sender in me.senders:
+            if sender != me.number:
+                send(out, sender, ACK(me.gone, me.told, clock))
+    if me.whole:
+        take_acknowledgement(me, me.number, me.told, out)
 
 
 @kernel
-def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
-    """Take in an acknowledgement, a NULL, or the news that a member is gone."""
-    if message.kind == GONE:
-        _count_out(me, message.source, message.first, out)
-    elif message.source == me.number:
-        return
-    elif message.kind == NULL:
-        _take_null(me, message.execution - 1, message.first, message.second)
-    elif message.execution == me.reg[VIEW] + 1:
-        me.reg[LAST] = merge(me.params[CLOCK], me.reg[LAST], message.second)
-        _take_acknowledgement(me, message.source, message.first, out)
+def on_ack(me: State, source: int, message: ACK, now: int, out: Outbox) -> None:
+    """Take in an acknowledgement of a member that counts on the same others."""
+    if source != me.number and message.gone == me.gone:
+        me.last = merge(me.params.clock, me.last, message.clock)
+        take_acknowledgement(me, source, message.told, out)
 
 
 @kernel
-def _take_null(me: Member, column: int, stamped: int, number: int) -> None:
-    """Keep the newest NULL of a sender; it counts when the data before it has come."""
-    _look_at(me, column)
-    if stamped > me.reg[_null_stamp(me) + column] and me.reg[_null_number(me) + column] != FROZEN:
-        me.reg[_null_stamp(me) + column] = stamped
-        me.reg[_null_number(me) + column] = number
-        _look_at(me, column)
+def take_acknowledgement(me: State, source: int, told: int, out: Outbox) -> None:
+    """Keep the largest acknowledgement of each member."""
+    me.operations += raise_number(me.acked, source, told)
+    if least_of(me.acked) > me.frontier:
+        declare(me, out)
 
 
 @kernel
-def _take_acknowledgement(me: Member, source: int, told: int, out: Outbox) -> None:
-    me.reg[OPERATIONS] += raise_number(me.reg, _acked(me), me.group_size, source, told)
-    if least_of(me.reg, _acked(me)) > me.reg[FRONTIER]:
-        _declare(me, out)
-
-
-@kernel
-def _declare(me: Member, out: Outbox) -> None:
+def declare(me: State, out: Outbox) -> None:
     """What is stamped no later than the smallest acknowledgement is stable."""
-    frontier = least_of(me.reg, _acked(me))
-    me.reg[FRONTIER] = frontier if frontier < NEVER else me.reg[FRONTIER]
-    rose = False
+    frontier = least_of(me.acked)
+    me.frontier = frontier if frontier < NEVER else me.frontier
     for column in range(me.received.size):
-        number = me.stable[column]
-        frozen = me.reg[_null_number(me) + column] == FROZEN
-        if column == own_column(me) or (is_whole(me) and not frozen):
+        if column == me.column or (me.whole and me.null_number[column] != FROZEN):
+            number = me.stable[column]
             while number < me.received[column] and attached(me, column, number + 1, 0) <= frontier:
                 number += 1
-                me.reg[OPERATIONS] += 1
-        rose = rose or number > me.stable[column]
-        me.gathered[0, column] = number
-    if rose:
-        declare_stable(me, out, 1, me.gathered[0])
+                me.operations += 1
+            declare_prefix(me, out, THE_ONLY_EXECUTION, column, number)
 
 
 @kernel
-def _count_out(me: Member, member: int, column: int, out: Outbox) -> None:
+def on_null(me: State, source: int, message: NULL, now: int, out: Outbox) -> None:
+    """Keep the newest NULL of a sender; it counts when the data before it has come."""
+    column = message.column
+    if source == me.number:
+        return
+    look_at(me, column)
+    if message.stamp > me.null_stamp[column] and me.null_number[column] != FROZEN:
+        me.null_stamp[column] = message.stamp
+        me.null_number[column] = message.number
+        look_at(me, column)
+
+
+@kernel
+def gone(me: State, member: int, column: int, now: int, out: Outbox) -> None:
     """Wait neither for acknowledgements nor for messages of a member that is gone."""
-    me.reg[VIEW] += 1 + int(uniform(0, PROTOCOL_STREAM + member, 0) * (1 << 50))
-    raise_number(me.reg, _acked(me), me.group_size, member, NEVER)
+    me.gone += 1 + int(uniform(0, PROTOCOL_STREAM + member, 0) * (1 << 50))
+    raise_number(me.acked, member, NEVER)
     if column >= 0:
-        me.reg[HAVE + column] = NEVER
-        me.reg[_null_number(me) + column] = FROZEN
-    if least_of(me.reg, _acked(me)) > me.reg[FRONTIER]:
-        _declare(me, out)
-
-
-def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
-    """Tell each member its column; with lists where groups differ or senders are written to one by one."""
-    return place_receivers(sizes, with_lists=sizes.params[TO] != TO_ALL)
+        me.have[column] = NEVER
+        me.null_number[column] = FROZEN
+    if least_of(me.acked) > me.frontier:
+        declare(me, out)
 
 
 def resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
@@ -305,28 +320,26 @@ def check(values: Mapping[str, int]) -> None:
     check_clocks(skew, drift, sync)
 
 
-def extra_bytes(sizes: Sizes) -> tuple[int, ...]:
-    """An acknowledgement is a timestamp, perhaps with the clock; a NULL is a timestamp and a number."""
-    numbers = 1 if sizes.params[CLOCK] == PHYSICAL else 2
-    return (numbers * sizes.params[STAMP_BYTES], sizes.params[STAMP_BYTES] + sizes.entry_bytes)
-
-
 PROTOCOL = Protocol(
-    name="timestamp",
-    title="members acknowledge one timestamp, below which they have everything of everyone",
+    about=__doc__,
     paper="timestamp, section 3",
-    kinds=("ACK", "NULL"),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    init=init,
-    attach=attach,
-    attached=lambda sizes: 1,
-    places=places,
-    module=__name__,
-    family="stablecast.protocols._acknowledging",
+    state=State,
+    kernels=Kernels(
+        init=init,
+        attach=attach,
+        attached=lambda sizes: 1,
+        timer=timer,
+        receive={ACK: on_ack, NULL: on_null},
+        gone=gone,
+        sends=lambda sizes: 2 if sizes.params["ack_to"] == TO_ALL else sizes.tracked + 2,
+        arrays=lambda sizes: 1,
+    ),
+    runs=Acknowledging(
+        knows=lambda sizes: "own" if sizes.audiences or sizes.params["ack_to"] != TO_ALL else "all",
+        groups_may_differ=True,
+        operations="operations",
+    ),
     parameters=(
-        variant(TIMESTAMP),
         Parameter(
             "send_every",
             TIME,
@@ -376,28 +389,10 @@ PROTOCOL = Protocol(
             most=HORIZON_MAX_PS / PS_PER["s"],
         ),
         ACK_TO,
-        Parameter(
-            "stamp_bytes",
-            WHOLE,
-            8,
-            "Bytes of a timestamp on the wire.",
-            least=1,
-            most=STAMP_BYTES_MAX,
-        ),
+        Parameter("stamp_bytes", WHOLE, 8, "Bytes of a timestamp on the wire.", least=1, most=64),
         hidden("offsets", Role.DERIVED),
     ),
     resolve=resolve,
     check=check,
-    extra_bytes=extra_bytes,
-    autonomous=True,
-    roundless=True,
-    timed=True,
-    told=True,
-    knows=lambda sizes: "own" if sizes.audiences or sizes.params[TO] != TO_ALL else "all",
-    groups_may_differ=True,
-    messages=20,
-    operations=OPERATIONS,
-    registers=lambda sizes: HAVE + 3 * sizes.tracked + tournament_size(sizes.group),
-    sends_max=lambda sizes: 2 if sizes.params[TO] == TO_ALL else sizes.tracked + 2,
-    arrays_max=1,
+    places=place_receivers,
 )

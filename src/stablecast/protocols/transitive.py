@@ -23,255 +23,217 @@ Paper
 
 from __future__ import annotations
 
-from stablecast.compiling import kernel
-from stablecast.overlays import Tree
+from typing import Annotated, NamedTuple
+
+from stablecast.frontier import copy_into
+from stablecast.frontier.sets import add, has, is_empty, remove
 from stablecast.protocols._known_prefixes import (
+    Knowing,
     begin_to_know,
     declare_known,
-    known_size,
     learn_prefix,
+    learn_prefixes,
     stop_waiting_for,
 )
-from stablecast.protocols._receivers import (
-    ACK_EVERY,
-    KNOW,
-    KNOW_ALL,
-    TRANSITIVE,
-    place_receivers,
-    variant,
-)
-from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
-from stablecast.protocols.contract.kernels import (
-    GONE,
+from stablecast.protocols._receivers import ACK_EVERY, KNOW, KNOW_ALL, draw_phase, place_receivers
+from stablecast.protocols.contract import (
     GROUP,
+    Acknowledging,
     IntArray,
-    Member,
-    Message,
+    Kernels,
+    Members,
     Outbox,
+    Protocol,
+    Role,
+    Sources,
+    Time,
     attach_number,
     attached,
-    send_array,
+    hidden,
+    kernel,
+    send,
     set_timer,
+    sources,
     weigh,
 )
-from stablecast.protocols.contract.parameters import Role, hidden
-from stablecast.protocols.contract.protocol import Place, Protocol, Sizes
-
-ACK = 0
-EVERY, WHAT, ENTRY_BYTES = 1, 2, 3  # parameters
-OPERATIONS, ACK_AT, SENT_AT, WAITING = 1, 2, 3, 4  # registers; the last: acknowledgements put aside
-# Own numbers: for each column, the last message taken up; then its sender's number + 1; then for each member
-# 1 if an acknowledgement of it was put aside; then these; then what each member is known to have.
 
 
-@kernel
-def _leader(me: Member) -> int:
-    return me.received.size
+class State(Knowing):
+    """What a member has taken up, and which acknowledgements it has put aside."""
+
+    taken: Sources
+    """For each column, the last message taken up."""
+    sender: Sources
+    """For each column of which something has come, its sender's number."""
+    sent_at: Time
+    """When it last sent a data message."""
+    is_aside: Members
+    """Those of whom an acknowledgement is put aside."""
+    aside: Annotated[IntArray, sources(rows=lambda sizes: sizes.group)]
+    """For each of them, what it names."""
 
 
-@kernel
-def _is_aside(me: Member) -> int:
-    return 2 * me.received.size
+class ACK(NamedTuple):
+    """What a member has taken up; on the wire, the direct predecessors of what it would send."""
 
-
-@kernel
-def _aside(me: Member, member: int) -> int:
-    return 2 * me.received.size + me.group_size + member * me.received.size
+    named: Sources
 
 
 @kernel
-def _known(me: Member) -> int:
-    return _aside(me, me.group_size)
-
-
-@kernel
-def init(me: Member, now: int, out: Outbox) -> None:
+def init(me: State, now: int, out: Outbox) -> None:
     """Look every so often, at a random phase, whether there is something to acknowledge."""
-    begin_to_know(me, _known(me), me.params[WHAT])
-    me.reg[ACK_AT] = now + int(uniform(me.seed, PROTOCOL_STREAM + me.number, 1) * me.params[EVERY])
-    me.reg[SENT_AT] = now - me.params[EVERY]
-    set_timer(out, me.reg[ACK_AT])
+    begin_to_know(me)
+    me.sent_at = now - me.params.ack_every
+    set_timer(out, now + draw_phase(me, 1, me.params.ack_every))
 
 
 @kernel
-def start(me: Member, now: int, out: Outbox) -> None:
-    """No member starts anything: all run by their own timers."""
-
-
-@kernel
-def attach(me: Member, column: int, number: int, now: int) -> int:
+def attach(me: State, column: int, number: int, now: int) -> int:
     """Name what has been taken up; only direct predecessors cost bytes, and not the message before."""
     direct = 0
     for other in range(me.received.size):
-        direct += _is_direct(me, other) if other != column else 0
+        direct += is_direct(me, other) if other != column else 0
     for other in range(me.received.size):
-        attach_number(me, column, number, other, me.own[other])
-    _take_up(me, column, number, me.number)
-    me.reg[SENT_AT] = now
-    return int(direct * me.params[ENTRY_BYTES])
+        attach_number(me, column, number, other, me.taken[other])
+    take_up(me, column, number, me.number)
+    me.sent_at = now
+    return int(direct * me.params.name_bytes)
 
 
 @kernel
-def _is_direct(me: Member, column: int) -> int:
+def is_direct(me: State, column: int) -> int:
     """Tell, as 0 or 1, whether no newer message that was taken up names a column's newest one."""
-    number = me.own[column]
+    number = me.taken[column]
     if number == 0:
         return 0
     for other in range(me.received.size):
-        me.reg[OPERATIONS] += 1
-        if other != column and me.own[other] > 0 and attached(me, other, me.own[other], column) >= number:
+        me.operations += 1
+        if other != column and me.taken[other] > 0 and attached(me, other, me.taken[other], column) >= number:
             return 0
     return 1
 
 
 @kernel
-def take(me: Member, column: int, source: int, before: int, now: int, out: Outbox) -> None:
+def take(me: State, column: int, source: int, before: int, now: int, out: Outbox) -> None:
     """Take up what can be: a message whose predecessors have been, and those that waited for it."""
-    me.own[_leader(me) + column] = source + 1
+    me.sender[column] = source
     progress = True
     while progress:
         progress = False
         for each in range(me.received.size):
-            number = me.own[each]
-            while number < me.received[each] and _is_next(me, each, number + 1):
+            number = me.taken[each]
+            while number < me.received[each] and is_next(me, each, number + 1):
                 number += 1
-            if number > me.own[each]:
-                _take_up(me, each, number, me.own[_leader(me) + each] - 1)
+            if number > me.taken[each]:
+                take_up(me, each, number, me.sender[each])
                 progress = True
-    if me.reg[WAITING] > 0:
-        _look_at_what_was_put_aside(me)
-    declare_known(me, _known(me), me.params[WHAT], out)
+    if not is_empty(me.is_aside):
+        look_at_what_was_put_aside(me)
+    declare_known(me, out)
 
 
 @kernel
-def _is_next(me: Member, column: int, number: int) -> bool:
+def is_next(me: State, column: int, number: int) -> bool:
+    """Tell whether all that a message names has been taken up."""
     for other in range(me.received.size):
-        me.reg[OPERATIONS] += 1
-        if other != column and attached(me, column, number, other) > me.own[other]:
+        me.operations += 1
+        if other != column and attached(me, column, number, other) > me.taken[other]:
             return False
     return True
 
 
 @kernel
-def _take_up(me: Member, column: int, number: int, source: int) -> None:
+def take_up(me: State, column: int, number: int, source: int) -> None:
     """A message, and all before it of its sender, is taken up: its sender had what it names."""
-    me.own[column] = number
-    known, what = _known(me), me.params[WHAT]
-    me.reg[OPERATIONS] += learn_prefix(me, known, column, me.number, number, what)
-    me.reg[OPERATIONS] += learn_prefix(me, known, column, source, number, what)
+    me.taken[column] = number
+    learn_prefix(me, column, me.number, number)
+    learn_prefix(me, column, source, number)
     if source != me.number:
         for other in range(me.received.size):
             if other != column:
-                named = attached(me, column, number, other)
-                me.reg[OPERATIONS] += learn_prefix(me, known, other, source, named, what)
+                learn_prefix(me, other, source, attached(me, column, number, other))
 
 
 @kernel
-def handle_timer(me: Member, now: int, out: Outbox) -> None:
+def timer(me: State, now: int, out: Outbox) -> None:
     """Acknowledge by a message of its own, unless a data message has done so."""
-    if now >= me.reg[SENT_AT] + me.params[EVERY]:
+    if now >= me.sent_at + me.params.ack_every:
         direct = 0
         for column in range(me.received.size):
-            direct += _is_direct(me, column)
-        send_array(out, ACK, GROUP, 1, me.own[: me.received.size])
-        weigh(out, direct * me.params[ENTRY_BYTES])
-    set_timer(out, now + me.params[EVERY])
-    declare_known(me, _known(me), me.params[WHAT], out)  # nobody may be left to wait for
+            direct += is_direct(me, column)
+        send(out, GROUP, ACK(me.taken))
+        weigh(out, direct * me.params.name_bytes)
+    set_timer(out, now + me.params.ack_every)
+    declare_known(me, out)  # nobody may be left to wait for
 
 
 @kernel
-def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
+def on_ack(me: State, source: int, message: ACK, now: int, out: Outbox) -> None:
     """Take in an acknowledgement all of whose messages have been taken up here; put others aside."""
-    if message.source == me.number:
+    if source == me.number:
         return
-    known, what = _known(me), me.params[WHAT]
-    if message.kind == GONE:
-        stop_waiting_for(me, known, message.source, what)
-    elif _is_taken_up(me, message.array, 0):
-        _learn(me, message.array, 0, message.source)
+    if is_taken_up(me, message.named):
+        learn_prefixes(me, source, message.named)
+        declare_known(me, out)
     else:
-        _put_aside(me, message)
-        return
-    declare_known(me, known, what, out)
+        put_aside(me, source, message.named)
 
 
 @kernel
-def _is_taken_up(me: Member, array: IntArray, at: int) -> bool:
+def is_taken_up(me: State, named: IntArray) -> bool:
+    """Tell whether all that an acknowledgement names has been taken up here."""
     for column in range(me.received.size):
-        me.reg[OPERATIONS] += 1
-        if array[at + column] > me.own[column]:
+        me.operations += 1
+        if named[column] > me.taken[column]:
             return False
     return True
 
 
 @kernel
-def _learn(me: Member, array: IntArray, at: int, source: int) -> None:
-    for column in range(me.received.size):
-        number = array[at + column]
-        me.reg[OPERATIONS] += learn_prefix(me, _known(me), column, source, number, me.params[WHAT])
-
-
-@kernel
-def _put_aside(me: Member, message: Message) -> None:
+def put_aside(me: State, source: int, named: IntArray) -> None:
     """Keep an acknowledgement for later, unless an older one of the same member waits already.
 
     With the newest in place of the oldest, steady traffic could keep each from ever being taken in.
     """
-    if not me.own[_is_aside(me) + message.source]:
-        me.own[_is_aside(me) + message.source] = 1
-        me.reg[WAITING] += 1
-        for column in range(me.received.size):
-            me.own[_aside(me, message.source) + column] = message.array[column]
+    if not has(me.is_aside, source):
+        add(me.is_aside, source)
+        copy_into(me.aside[source], named)
 
 
 @kernel
-def _look_at_what_was_put_aside(me: Member) -> None:
+def look_at_what_was_put_aside(me: State) -> None:
+    """Take in those acknowledgements whose messages have been taken up by now."""
     for member in range(me.group_size):
-        if me.own[_is_aside(me) + member] and _is_taken_up(me, me.own, _aside(me, member)):
-            me.own[_is_aside(me) + member] = 0
-            me.reg[WAITING] -= 1
-            _learn(me, me.own, _aside(me, member), member)
+        if has(me.is_aside, member) and is_taken_up(me, me.aside[member]):
+            remove(me.is_aside, member)
+            learn_prefixes(me, member, me.aside[member])
 
 
-def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
-    """Tell each member its column."""
-    return place_receivers(sizes, with_lists=False)
+@kernel
+def gone(me: State, member: int, column: int, now: int, out: Outbox) -> None:
+    """Wait no longer for a member."""
+    if member != me.number:
+        stop_waiting_for(me, member)
+        declare_known(me, out)
 
 
 PROTOCOL = Protocol(
-    name="transitive",
-    title="data messages name their direct causal predecessors, and so acknowledge all before them",
+    about=__doc__,
     paper="timestamp, section 1",
-    kinds=("ACK",),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    init=init,
-    attach=attach,
-    take=take,
-    attached=lambda sizes: sizes.tracked,
-    places=places,
-    module=__name__,
-    family="stablecast.protocols._acknowledging",
-    parameters=(
-        variant(TRANSITIVE),
-        ACK_EVERY,
-        KNOW,
-        hidden("name_bytes", Role.ENTRY_BYTES, 4),
+    state=State,
+    kernels=Kernels(
+        init=init,
+        attach=attach,
+        attached=lambda sizes: sizes.tracked,
+        take=take,
+        timer=timer,
+        receive={ACK: on_ack},
+        gone=gone,
+        sends=lambda sizes: 1,
     ),
-    autonomous=True,
-    roundless=True,
-    timed=True,
-    told=True,
-    knows=lambda sizes: "all" if sizes.params[WHAT] == KNOW_ALL else "own",
-    messages=20,
-    operations=OPERATIONS,
-    own=lambda sizes: (
-        2 * sizes.tracked
-        + sizes.group * (1 + sizes.tracked)
-        + known_size(sizes.group, sizes.tracked, sizes.params[WHAT])
+    runs=Acknowledging(
+        knows=lambda sizes: "all" if sizes.params["know"] == KNOW_ALL else "own", operations="operations"
     ),
-    registers=5,
-    sends_max=1,
-    arrays_max=1,
+    parameters=(ACK_EVERY, KNOW, hidden("name_bytes", Role.ENTRY_BYTES, 4)),
+    places=place_receivers,
 )

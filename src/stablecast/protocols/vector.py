@@ -17,13 +17,14 @@ Paper
 
 from __future__ import annotations
 
-from stablecast.compiling import kernel
-from stablecast.overlays import Tree
+from typing import NamedTuple
+
 from stablecast.protocols._known_prefixes import (
+    Knowing,
     begin_to_know,
     declare_known,
-    known_size,
     learn_prefix,
+    learn_prefixes,
     stop_waiting_for,
 )
 from stablecast.protocols._receivers import (
@@ -32,109 +33,109 @@ from stablecast.protocols._receivers import (
     KNOW,
     KNOW_ALL,
     TO_ALL,
-    VECTOR,
-    own_column,
+    draw_phase,
     place_receivers,
-    sender_column,
-    sender_count,
-    sender_number,
-    variant,
 )
-from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
-from stablecast.protocols.contract.kernels import (
-    GONE,
+from stablecast.protocols.contract import (
     GROUP,
-    Member,
-    Message,
+    Acknowledging,
+    Kernels,
+    Number,
     Outbox,
-    send_numbers,
-    send_received,
+    Protocol,
+    Round,
+    Sizes,
+    Sources,
+    counted_as,
+    kernel,
+    send,
     set_timer,
 )
-from stablecast.protocols.contract.protocol import Place, Protocol, Sizes
 
-ACK, ACK_ONE = 0, 1
-EVERY, TO, WHAT = 1, 2, 3  # parameters
-OPERATIONS = 1
+
+class State(Knowing):
+    """What others are known to have, and nothing more."""
+
+
+class ACK(NamedTuple):
+    """What a member has of each sender."""
+
+    R: Sources
+
+
+@counted_as("ACK")
+class ACK_ONE(NamedTuple):  # noqa: N801
+    """What a member has of the sender that this is for."""
+
+    column: Round
+    number: Number
 
 
 @kernel
-def init(me: Member, now: int, out: Outbox) -> None:
+def init(me: State, now: int, out: Outbox) -> None:
     """Acknowledge every so often, at a random phase."""
-    begin_to_know(me, 0, me.params[WHAT])
-    set_timer(out, now + int(uniform(me.seed, PROTOCOL_STREAM + me.number, 1) * me.params[EVERY]))
+    begin_to_know(me)
+    set_timer(out, now + draw_phase(me, 1, me.params.ack_every))
 
 
 @kernel
-def start(me: Member, now: int, out: Outbox) -> None:
-    """No member starts anything: all run by their own timers."""
-
-
-@kernel
-def handle_timer(me: Member, now: int, out: Outbox) -> None:
+def timer(me: State, now: int, out: Outbox) -> None:
     """Tell everyone what one has, or each sender what one has of it."""
-    set_timer(out, now + me.params[EVERY])
-    if me.params[TO] == TO_ALL:
-        send_received(out, ACK, GROUP, 1)
+    set_timer(out, now + me.params.ack_every)
+    if me.params.ack_to == TO_ALL:
+        send(out, GROUP, ACK(me.received))
     else:
-        for k in range(sender_count(me)):
-            column = sender_column(me, k)
-            if column != own_column(me):
-                send_numbers(out, ACK_ONE, sender_number(me, k), column + 1, me.received[column], 0)
-    for column in range(me.received.size):
-        me.reg[OPERATIONS] += learn_prefix(me, 0, column, me.number, me.received[column], me.params[WHAT])
-    declare_known(me, 0, me.params[WHAT], out)
+        for k in range(me.senders.size):
+            column = me.heard[k]
+            if column != me.column:
+                send(out, me.senders[k], ACK_ONE(column, me.received[column]))
+    learn_prefixes(me, me.number, me.received)
+    declare_known(me, out)
 
 
 @kernel
-def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
+def on_ack(me: State, source: int, message: ACK, now: int, out: Outbox) -> None:
     """Take in what a member has."""
-    if message.source == me.number:
-        return
-    know = me.params[WHAT]
-    if message.kind == GONE:
-        stop_waiting_for(me, 0, message.source, know)
-    elif message.kind == ACK_ONE:
-        column = message.execution - 1
-        me.reg[OPERATIONS] += learn_prefix(me, 0, column, message.source, message.first, know)
-    else:
-        for column in range(me.received.size):
-            number = message.array[column]
-            me.reg[OPERATIONS] += learn_prefix(me, 0, column, message.source, number, know)
-    declare_known(me, 0, know, out)
+    if source != me.number:
+        learn_prefixes(me, source, message.R)
+        declare_known(me, out)
 
 
-def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
-    """Tell each member its column; with lists where groups differ or senders are written to one by one."""
-    return place_receivers(sizes, with_lists=sizes.params[TO] != TO_ALL)
+@kernel
+def on_ack_one(me: State, source: int, message: ACK_ONE, now: int, out: Outbox) -> None:
+    """Take in what a member has of one's own messages."""
+    if source != me.number:
+        learn_prefix(me, message.column, source, message.number)
+        declare_known(me, out)
+
+
+@kernel
+def gone(me: State, member: int, column: int, now: int, out: Outbox) -> None:
+    """Wait no longer for a member."""
+    if member != me.number:
+        stop_waiting_for(me, member)
+        declare_known(me, out)
+
+
+def knows(sizes: Sizes) -> str:
+    """Tell whose messages members learn of."""
+    to_all, of_all = sizes.params["ack_to"] == TO_ALL, sizes.params["know"] == KNOW_ALL
+    return "all" if to_all and of_all and not sizes.audiences else "own"
 
 
 PROTOCOL = Protocol(
-    name="vector",
-    title="members acknowledge what they have of each sender, every so often",
+    about=__doc__,
     paper="timestamp, section 4",
-    kinds=("ACK", "ACK_ONE"),
-    rows=("ACK", "ACK"),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    init=init,
-    places=places,
-    module=__name__,
-    family="stablecast.protocols._acknowledging",
-    parameters=(variant(VECTOR), ACK_EVERY, ACK_TO, KNOW),
-    extra_bytes=lambda sizes: (0, sizes.entry_bytes),
-    autonomous=True,
-    roundless=True,
-    timed=True,
-    told=True,
-    knows=lambda sizes: (
-        "own" if sizes.audiences or sizes.params[TO] != TO_ALL or sizes.params[WHAT] != KNOW_ALL else "all"
+    state=State,
+    kernels=Kernels(
+        init=init,
+        timer=timer,
+        receive={ACK: on_ack, ACK_ONE: on_ack_one},
+        gone=gone,
+        sends=lambda sizes: 1 if sizes.params["ack_to"] == TO_ALL else sizes.tracked + 1,
+        arrays=lambda sizes: 1,
     ),
-    groups_may_differ=True,
-    messages=20,
-    operations=OPERATIONS,
-    own=lambda sizes: known_size(sizes.group, sizes.tracked, sizes.params[WHAT]),
-    sends_max=lambda sizes: 1 if sizes.params[TO] == TO_ALL else sizes.tracked + 1,
-    arrays_max=1,
+    runs=Acknowledging(knows=knows, groups_may_differ=True, operations="operations"),
+    parameters=(ACK_EVERY, ACK_TO, KNOW),
+    places=place_receivers,
 )

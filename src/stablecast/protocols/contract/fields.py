@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ class Sizes:
 
 
 Length = Callable[[Sizes], int]
+Message = TypeVar("Message")
 
 
 def word_count(n: int) -> int:
@@ -66,10 +67,14 @@ class Kind:
     """``number``, ``sequences`` (an array of sequence numbers' type), ``longs`` (an array of 64 bits), or of the
     member's place in the overlay a ``place`` (a number) or a ``list``."""
     length: Length = lambda sizes: 1
-    rows: int = 0
-    """Rows of an array of two dimensions; 0 for one."""
+    rows: Length | None = None
+    """Rows of an array of two dimensions; None for one."""
     wire: Length = lambda sizes: 0
     """Bytes in a message."""
+
+    def size(self, sizes: Sizes) -> int:
+        """Return the entries of all rows."""
+        return self.length(sizes) * (1 if self.rows is None else self.rows(sizes))
 
 
 def _always(sizes: Sizes) -> bool:
@@ -84,12 +89,15 @@ def guarded(sizes: Sizes) -> bool:
 def entries(
     count: Length,
     *,
-    rows: int = 0,
+    rows: int | Length = 0,
     wide: bool = False,
     when: Callable[[Sizes], bool] = _always,
     wire: Length | None = None,
 ) -> Kind:
-    """Return the kind of an array; where ``when`` does not hold it has no entries, and takes no bytes."""
+    """Return the kind of an array; where ``when`` does not hold it has no entries, and takes no bytes.
+
+    With ``rows`` it has two dimensions: ``me.name[k]`` is row k, of ``count`` entries.
+    """
 
     def length(sizes: Sizes) -> int:
         return count(sizes) if when(sizes) else 0
@@ -99,10 +107,16 @@ def entries(
             return 0
         return count(sizes) * sizes.entry_bytes if wire is None else wire(sizes)
 
-    return Kind("longs" if wide else "sequences", length, rows, wire_bytes)
+    return Kind("longs" if wide else "sequences", length, _row_count(rows), wire_bytes)
 
 
-def set_of(count: Length, *, rows: int = 0, when: Callable[[Sizes], bool] = _always) -> Kind:
+def _row_count(rows: int | Length) -> Length | None:
+    if isinstance(rows, int):
+        return (lambda sizes: rows) if rows else None
+    return rows
+
+
+def set_of(count: Length, *, rows: int | Length = 0, when: Callable[[Sizes], bool] = _always) -> Kind:
     """Return the kind of a set of so many; it has a bit for each on the wire."""
     return entries(
         lambda sizes: word_count(count(sizes)),
@@ -112,7 +126,7 @@ def set_of(count: Length, *, rows: int = 0, when: Callable[[Sizes], bool] = _alw
     )
 
 
-def sources(*, rows: int = 0, wide: bool = False, when: Callable[[Sizes], bool] = _always) -> Kind:
+def sources(*, rows: int | Length = 0, wide: bool = False, when: Callable[[Sizes], bool] = _always) -> Kind:
     """Return the kind of an array with an entry for each source; all of them count on the wire."""
     return entries(
         lambda sizes: sizes.tracked,
@@ -123,9 +137,19 @@ def sources(*, rows: int = 0, wide: bool = False, when: Callable[[Sizes], bool] 
     )
 
 
-def members(*, rows: int = 0, when: Callable[[Sizes], bool] = _always) -> Kind:
+def members(*, rows: int | Length = 0, when: Callable[[Sizes], bool] = _always) -> Kind:
     """Return the kind of a set of members."""
     return set_of(lambda sizes: sizes.group, rows=rows, when=when)
+
+
+def counted_as(row: str) -> Callable[[type[Message]], type[Message]]:
+    """Have a message counted in a row of the papers' tables that is not named like it."""
+
+    def set_row(message: type[Message]) -> type[Message]:
+        message.row = row  # type: ignore[attr-defined]
+        return message
+
+    return set_row
 
 
 def number(wire: Length | None = None) -> Kind:

@@ -102,6 +102,15 @@ def declare_stable(me: Member, out: Outbox, execution: int, array: IntArray) -> 
 
 
 @kernel
+def declare_prefix(me: Member, out: Outbox, execution: int, column: int, number: int) -> None:
+    """Call the messages of one source stable up to a number, if that is news."""
+    if number > me.stable[column]:
+        me.stable[column] = number
+        out.marks.learned = execution
+        out.marks.rose = 1
+
+
+@kernel
 def finish(out: Outbox, execution: int) -> None:
     """Tell that this execution has nothing more to do at this member."""
     out.marks.finished = execution
@@ -195,6 +204,7 @@ __all__ = [
     "attach_number",
     "attached",
     "clear",
+    "declare_prefix",
     "declare_stable",
     "finish",
     "gather",

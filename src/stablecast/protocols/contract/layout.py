@@ -128,7 +128,8 @@ class Declaration:
                 slots[name] = Slot("number", numbers)
                 numbers += 1
             else:
-                slots[name] = Slot(kind.storage, self._words(words[kind.storage]), kind.rows)
+                has_rows = kind.rows is not None
+                slots[name] = Slot(kind.storage, self._words(words[kind.storage] + has_rows), has_rows)
         return slots
 
     def _message_layout(self, kind: int, message: type) -> MessageLayout:
@@ -160,9 +161,7 @@ class Declaration:
         return max(1, self._width("sequences", sizes))
 
     def _width(self, storage: str, sizes: Sizes) -> int:
-        return sum(
-            max(kind.rows, 1) * kind.length(sizes) for kind in self.state.values() if kind.storage == storage
-        )
+        return sum(kind.size(sizes) for kind in self.state.values() if kind.storage == storage)
 
     def message_width(self, message: type, sizes: Sizes) -> int:
         """Return the entries of the arrays that a message carries."""
@@ -232,9 +231,11 @@ class Declaration:
         for name, kind in self.state.items():
             if kind.storage in position:
                 item = rows.sequences.itemsize if kind.storage == "sequences" else OFTEN
-                word, length = self.slots[name].at, kind.length(sizes)
-                rows.block[word], rows.block[word + 1] = item * position[kind.storage], length
-                position[kind.storage] += max(kind.rows, 1) * length
+                word = self.slots[name].at
+                rows.block[word], rows.block[word + 1] = item * position[kind.storage], kind.length(sizes)
+                if kind.rows is not None:
+                    rows.block[word + 2] = kind.rows(sizes)
+                position[kind.storage] += kind.size(sizes)
 
     def _lay_out_messages(self, rows: Rows, sizes: Sizes) -> None:
         for message, arrays in self.message_arrays.items():
