@@ -278,15 +278,22 @@ class Rows:
         if slot.storage == "list":
             start = self.kept_at(slot.at + 1)
             return self.kept_at(slot.at)[start[row] : start[row + 1]]
+        array = self._entries(slot)[row]
+        return array.reshape(slot.rows, -1) if slot.rows else array
+
+    def _entries(self, slot: Slot) -> IntArray:
+        """Return an array of all members; one of two dimensions has its rows one behind the other."""
         whole: IntArray = self.sequences if slot.storage == "sequences" else self.numbers
         begin = int(self.block[slot.at]) // whole.itemsize
-        length = int(self.block[slot.at + 1])
-        array = whole[row, begin : begin + max(slot.rows, 1) * length]
-        return array.reshape(slot.rows, length) if slot.rows else array
+        return whole[:, begin : begin + max(slot.rows, 1) * int(self.block[slot.at + 1])]
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a number of all members."""
         return self.numbers[:, self.index[name]]
+
+    def array(self, name: str) -> IntArray:
+        """Return an array of all members, with a row for each."""
+        return self._entries(dict(self.layout.fields)[name])
 
     def __getitem__(self, number: int) -> MemberView:
         return MemberView(self, number)
@@ -301,7 +308,7 @@ class OutboxView:
     def __init__(self, rows: Rows, outbox: SentRows, number: int) -> None:
         self.address, self.layout, self.number = rows.address, rows.layout, number
         self.rows, self.marks = outbox, outbox.marks[0]
-        self.dest, self.changes = outbox.dest, outbox.changes
+        self.dest, self.changes, self.payload = outbox.dest, outbox.changes, outbox.payload
         self._received = rows.received[0 if rows.single else number]
         self._block = rows.block
 
