@@ -288,17 +288,23 @@ class Rows:
         if slot.storage == "list":
             start = self.kept_at(slot.at + 1)
             return self.kept_at(slot.at)[start[row] : start[row + 1]]
+        array = self._entries(slot)[row]
+        return array.reshape(int(self.block[slot.at + 2]), -1) if slot.has_rows else array
+
+    def _entries(self, slot: Slot) -> IntArray:
+        """Return an array of all members; one of two dimensions has its rows one behind the other."""
         whole: IntArray = self.sequences if slot.storage == "sequences" else self.numbers
-        begin = int(self.block[slot.at]) // whole.itemsize
-        length = int(self.block[slot.at + 1])
-        if not slot.has_rows:
-            return whole[row, begin : begin + length]
-        count = int(self.block[slot.at + 2])
-        return whole[row, begin : begin + count * length].reshape(count, length)
+        begin, length = int(self.block[slot.at]) // whole.itemsize, int(self.block[slot.at + 1])
+        rows = int(self.block[slot.at + 2]) if slot.has_rows else 1
+        return whole[:, begin : begin + rows * length]
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a number of all members."""
         return self.numbers[:, self.index[name]]
+
+    def array(self, name: str) -> IntArray:
+        """Return an array of all members, with a row for each."""
+        return self._entries(dict(self.layout.fields)[name])
 
     def __getitem__(self, number: int) -> MemberView:
         return MemberView(self, number)

@@ -99,3 +99,36 @@ def holds_more(others: IntArray, members: IntArray) -> bool:
         if others[k] & ~members[k]:
             return True
     return False
+
+
+@kernel
+def ranges(members: IntArray) -> int:
+    """Return how many ranges of consecutive members the set consists of."""
+    count, before = 0, 0
+    for k in range(members.size):
+        word = members[k]
+        if word == 0 or word == (1 << BITS) - 1:
+            count += word != 0 and before == 0
+            before = word & 1
+            continue
+        for bit in range(BITS):
+            this = word >> bit & 1
+            count += this > before
+            before = this
+    return count
+
+
+@kernel
+def keep_highest(members: IntArray, most: int) -> int:
+    """Take all but the highest out of the set, so that ``most`` are left at most; return how many are."""
+    count = 0
+    for k in range(members.size - 1, -1, -1):
+        word = members[k]
+        if word != 0:
+            for bit in range(BITS - 1, -1, -1):
+                if word >> bit & 1:
+                    if count < most:
+                        count += 1
+                    else:
+                        members[k] &= ~(1 << bit)
+    return count

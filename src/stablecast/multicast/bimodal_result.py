@@ -8,30 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast.frontier.sets import BITS, words
-from stablecast.multicast.buffer_policy import (
-    AREA,
-    BUFFERERS,
-    COPIES,
-    COUNT_MAX,
-    DELIVERED,
-    DUPLICATES,
-    EVICTED,
-    FIRSTS,
-    FORWARDS,
-    MESSAGES,
-    MILLI,
-    OMITTED,
-    POLICY,
-    RECASTS,
-    REPAIRS,
-    REQUESTS,
-    TWO_BUFFERS,
-)
-from stablecast.protocols.contract.protocol import Sizes
+from stablecast.compiling.views import Rows
+from stablecast.frontier.sets import BITS
+from stablecast.multicast.buffer_policy import BUFFERERS, MILLI, TWO_BUFFERS
+from stablecast.multicast.identifiers import message_count
+from stablecast.protocols.contract import Member, Number, Sizes
 from stablecast.theory.buffering import failure
 
 US_PER_PS = 1e-6
+
+
+class Counters(Member):
+    """What a member counts for results."""
+
+    delivered: Number
+    duplicates: Number
+    firsts: Number
+    """Deliveries of messages that were multicast for the first time."""
+    omitted: Number
+    """Messages that it did not multicast, by a send omission."""
+    requests: Number
+    """Messages that it asked for."""
+    repairs: Number
+    forwards: Number
+    recasts: Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,47 +72,43 @@ class Delivery:
     """For each message, the members that kept it at some time."""
 
 
-def summarise(
-    sizes: Sizes,
-    reg: NDArray[np.int64],
-    own: NDArray[np.integer[Any]],
-    alive: NDArray[np.bool_],
-    now_ps: int,
-) -> Delivery:
-    """Read the members' registers and sets."""
-    messages = sizes.tracked * sizes.params[MESSAGES]
-    size = int(words(messages))
-    got = _bits(own[:, :size], messages)
-    kept = _bits(own[:, 2 * size : 3 * size], messages)
-    delivered = got[alive].sum(axis=0)
-    places = kept.sum(axis=0)
-    members = sizes.group
-    expected = (members - 1) * (messages - int(reg[:, OMITTED].sum()))
-    p_loss = 1 - float(reg[:, FIRSTS].sum()) / expected if expected else 0.0
-    hashed = sizes.params[POLICY] in (BUFFERERS, TWO_BUFFERS)
-    copies = sizes.params[COPIES] / MILLI
+def summarise(sizes: Sizes, rows: Rows, alive: NDArray[np.bool_], now_ps: int) -> Delivery:
+    """Read what the members have counted, and their sets of messages."""
+    messages, members = message_count(sizes), sizes.group
+    delivered = _bits(rows.array("got"), messages)[alive].sum(axis=0)
+    places = _bits(rows.array("kept"), messages).sum(axis=0)
+    peaks = rows.column("held_max").copy()
+    expected = (members - 1) * (messages - _total(rows, "omitted"))
+    p_loss = 1 - float(_total(rows, "firsts")) / expected if expected else 0.0
+    hashed = sizes.params["policy"] in (BUFFERERS, TWO_BUFFERS)
+    copies = sizes.params["copies"] / MILLI
     return Delivery(
         messages_delivered=int((delivered > 0).sum()),
-        deliveries=int(reg[:, DELIVERED].sum()),
+        deliveries=_total(rows, "delivered"),
         violations=int(((delivered > 0) & (delivered < alive.sum())).sum()),
         # Adding nothing turns a zero that came out negative into the usual one.
         p_fail=failure(members, min(copies, members), p_loss) + 0.0 if hashed and members > 1 else None,
         p_loss=p_loss,
-        buffer_max=int(reg[:, COUNT_MAX].max()),
-        buffer_mean=float(reg[:, AREA].mean() / (now_ps * US_PER_PS)) if now_ps else 0.0,
-        buffer_peak_mean=float(reg[:, COUNT_MAX].mean()),
+        buffer_max=int(peaks.max()),
+        buffer_mean=float(rows.column("held_us").mean() / (now_ps * US_PER_PS)) if now_ps else 0.0,
+        buffer_peak_mean=float(peaks.mean()),
         unbuffered=int((places == 0).sum()),
         places_mean=float(places.mean()),
-        repairs=int(reg[:, REPAIRS].sum()),
-        requests=int(reg[:, REQUESTS].sum()),
-        forwards=int(reg[:, FORWARDS].sum()),
-        recasts=int(reg[:, RECASTS].sum()),
-        duplicates=int(reg[:, DUPLICATES].sum()),
-        omitted=int(reg[:, OMITTED].sum()),
-        evicted=int(reg[:, EVICTED].sum()),
-        peaks=reg[:, COUNT_MAX].copy(),
+        repairs=_total(rows, "repairs"),
+        requests=_total(rows, "requests"),
+        forwards=_total(rows, "forwards"),
+        recasts=_total(rows, "recasts"),
+        duplicates=_total(rows, "duplicates"),
+        omitted=_total(rows, "omitted"),
+        evicted=_total(rows, "evicted"),
+        peaks=peaks,
         places=places,
     )
+
+
+def _total(rows: Rows, name: str) -> int:
+    """Return the sum of a number of all members."""
+    return int(rows.column(name).sum())
 
 
 def _bits(sets: NDArray[np.integer[Any]], count: int) -> NDArray[np.bool_]:

@@ -7,86 +7,101 @@ gone, M is stable.  Results ride on gossip too.  With bimodal multicast the goss
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from stablecast.compiling import kernel
-from stablecast.frontier.sets import add, has, join, words
-from stablecast.multicast.buffer_policy import MESSAGES, at_dead, at_rest, release
-from stablecast.protocols.contract.kernels import Member, Message, Outbox, declare_stable, last_row
+from stablecast.frontier import copy_into, take_minimum
+from stablecast.frontier.sets import add, clear, has, join
+from stablecast.multicast.buffer_policy import UNTIL_STABLE, Buffers, release
+from stablecast.multicast.group_view import sender_of
+from stablecast.protocols.contract import (
+    IntArray,
+    Number,
+    Outbox,
+    Sizes,
+    declare_stable,
+    members,
+    sources,
+)
 
-ROUND = 0  # the register of the newest round
+QUIET_TIMES = 3
+"""A sender that is gone counts as done when nothing was delivered for this many times ``keep`` rounds."""
 
 
-def known_size(group: int, columns: int) -> int:
-    """Return the numbers that go with gossip: M, W, and what is known to be stable."""
-    return 2 * columns + int(words(group))
+def keeps_until_stable(sizes: Sizes) -> bool:
+    """Tell whether messages are kept until they are stable."""
+    return sizes.params["policy"] == UNTIL_STABLE
+
+
+Minima = Annotated[IntArray, sources(when=keeps_until_stable)]
+"""An array with an entry for each source, where messages are kept until stable."""
+Heard = Annotated[IntArray, members(when=keeps_until_stable)]
+"""A set of members, where messages are kept until stable."""
+
+
+class StabilityRounds(Buffers):
+    """What a member knows of the round in which members find out what is stable."""
+
+    round: Number
+    """The newest round that this member has heard of, from 1."""
+    M: Minima
+    """The minimum of the prefixes that the members of W had received."""
+    W: Heard
+    """Members whose prefixes are in M."""
+    news: Number
+    """The round of gossip in which this member last delivered something."""
 
 
 @kernel
-def _at_minimum(me: Member) -> int:
-    return at_rest(me)
-
-
-@kernel
-def _at_heard(me: Member) -> int:
-    return at_rest(me) + me.received.size
-
-
-@kernel
-def begin_round(me: Member) -> None:
+def begin_round(me: StabilityRounds) -> None:
     """M = R, W = {me}."""
-    for column in range(me.received.size):
-        me.own[_at_minimum(me) + column] = me.received[column]
-    for k in range(words(me.group_size)):
-        me.own[_at_heard(me) + k] = 0
-    add(me.own, _at_heard(me), me.number)
+    copy_into(me.M, me.received)
+    clear(me.W)
+    add(me.W, me.number)
 
 
 @kernel
-def write_minima(me: Member, out: Outbox, at: int) -> int:
-    """Put M, W and what is stable behind what the last send carries; return their size in numbers."""
-    row, columns, group = last_row(out), me.received.size, words(me.group_size)
-    for k in range(columns + group):
-        out.arrays[row, at + k] = me.own[_at_minimum(me) + k]
-    for column in range(columns):
-        out.arrays[row, at + columns + group + column] = me.stable[column]
-    return 2 * columns + group
-
-
-@kernel
-def take_minima(me: Member, message: Message, at: int, now: int, out: Outbox) -> None:
-    """Take in what another member's gossip says of minima; ``at`` is where that begins in its array."""
-    columns, group = me.received.size, words(me.group_size)
-    for column in range(columns):
-        me.gathered[0, column] = max(me.stable[column], message.array[at + columns + group + column])
-    _declare(me, now, out)
-    if message.execution - 1 < me.reg[ROUND]:
+def take_minima(me: StabilityRounds, round: int, M: IntArray, W: IntArray, now: int, out: Outbox) -> None:
+    """Take in what another member's gossip says of a round."""
+    if round < me.round:
         return
-    if message.execution - 1 > me.reg[ROUND]:
-        me.reg[ROUND] = message.execution - 1
+    if round > me.round:
+        me.round = round
         begin_round(me)
-    for column in range(columns):
-        mine = me.own[_at_minimum(me) + column]
-        me.own[_at_minimum(me) + column] = min(mine, message.array[at + column])
-    join(me.own, _at_heard(me), message.array, at + columns, me.group_size)
+    take_minimum(me.M, M)
+    join(me.W, W)
     end_round_if_complete(me, now, out)
 
 
 @kernel
-def end_round_if_complete(me: Member, now: int, out: Outbox) -> None:
+def end_round_if_complete(me: StabilityRounds, now: int, out: Outbox) -> None:
     """When everyone that is not gone is in W, what M says is stable."""
     for member in range(me.group_size):
-        if not has(me.own, _at_heard(me), member) and not has(me.own, at_dead(me), member):
+        if not has(me.W, member) and not has(me.gone, member):
             return
-    for column in range(me.received.size):
-        me.gathered[0, column] = max(me.stable[column], me.own[_at_minimum(me) + column])
-    _declare(me, now, out)
-    me.reg[ROUND] += 1
+    release_stable(me, me.M, now, out)
+    me.round += 1
     begin_round(me)
 
 
 @kernel
-def _declare(me: Member, now: int, out: Outbox) -> None:
-    """Call what is in ``gathered`` stable, and let go of it."""
+def release_stable(me: StabilityRounds, array: IntArray, now: int, out: Outbox) -> None:
+    """Call everything up to an array stable, and let go of it."""
     for column in range(me.received.size):
-        for number in range(me.stable[column], me.gathered[0, column]):
-            release(me, column * me.params[MESSAGES] + number, now)
-    declare_stable(me, out, 1, me.gathered[0])
+        for number in range(me.stable[column], array[column]):
+            release(me, column * me.params.messages + number, now)
+    declare_stable(me, out, 1, array)
+
+
+@kernel
+def all_is_stable(me: StabilityRounds) -> bool:
+    """Tell whether all that will be sent is known to be everywhere.
+
+    Of a sender that is gone nobody knows what it sent: there it is that nothing new has come for long.
+    """
+    quiet = me.ticks >= me.news + QUIET_TIMES * me.params.keep
+    for column in range(me.received.size):
+        gone = has(me.gone, sender_of(me, column))
+        if me.stable[column] < me.params.messages and not (gone and quiet):
+            return False
+    return True
