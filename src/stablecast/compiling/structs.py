@@ -142,10 +142,10 @@ def _zeros(form: Form, lengths: Mapping[str, int]) -> Any:
     if form.lengths is None:
         return np.zeros(1, form.dtype).view(np.recarray)[0] if form.dtype.names else 0
     shape = [length if isinstance(length, int) else lengths[length] for length in form.lengths]
-    return empty_records(shape[0], form.dtype) if form.dtype.names else np.zeros(shape, form.dtype)
+    return zero_records(shape[0], form.dtype) if form.dtype.names else np.zeros(shape, form.dtype)
 
 
-def empty_records(count: int, dtype: np.dtype[Any]) -> Any:
+def zero_records(count: int, dtype: np.dtype[Any]) -> Any:
     """Return an array of records whose numbers are 0, with the names as attributes."""
     return np.zeros(count, dtype).view(np.recarray)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling import inlined
-from stablecast.compiling.structs import empty_records
+from stablecast.compiling.structs import zero_records
 from stablecast.overlays import Tree
 from stablecast.simulate.costs import PS_PER_US, Costs
 from stablecast.simulate.routes import adjacency, kept_route_table
@@ -142,7 +142,7 @@ def build_network(topology: Topology, costs: Costs, routes: str = "hops") -> Net
 
 def _nodes(tree: Tree, topology: Topology) -> Any:
     """Number the two links between each node and its parent, and lay out the tree for routing."""
-    nodes = empty_records(tree.size, NODE)
+    nodes = zero_records(tree.size, NODE)
     nodes.member = -1
     nodes.member[topology.member_nodes] = np.arange(topology.member_count)
     nodes.up_link = 2 * (np.arange(tree.size) - 1)
@@ -158,7 +158,7 @@ def _nodes(tree: Tree, topology: Topology) -> Any:
 def _links(topology: Topology, costs: Costs, nodes: Any) -> Any:
     tree, mesh = topology.tree, topology.mesh
     further = 0 if mesh is None else 2 * mesh.delay_ps.size
-    links = empty_records(2 * (tree.size - 1) + further, LINK)
+    links = zero_records(2 * (tree.size - 1) + further, LINK)
     links.to[nodes.up_link[1:]] = tree.parent[1:]
     links.to[nodes.down_link[1:]] = np.arange(1, tree.size)
     links.ps_per_byte = 8e12 / costs.bandwidth_bps

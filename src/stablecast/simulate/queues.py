@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling import inlined, kernel
-from stablecast.compiling.structs import Record, allocate, empty_records
+from stablecast.compiling.structs import Record, allocate, zero_records
 
 if TYPE_CHECKING:
     from stablecast.simulate.state import Sim
@@ -316,7 +316,7 @@ def grow(q: Queues, *, packets: int = 0, messages: int = 0, slots: int = 0, heap
 def _more_records(records: Any, more: int, first_free: int) -> Any:
     """Return the records with more behind them, which form a free list that goes on with the old one."""
     old = records.size
-    grown = empty_records(old + more, records.dtype)
+    grown = zero_records(old + more, records.dtype)
     grown[:old] = records
     grown.next[old:-1] = np.arange(old + 1, old + more)
     grown.next[-1] = first_free
