@@ -5,7 +5,7 @@ Promise
 How it works
     The group is divided into local groups; the first few members of each are its stability controllers.  In
     the first phase members gossip minimum and set, as in ``gsgc``, within their local group.  Whoever has
-    all of it tells the controllers and, without failure detection, falls silent, but for a word to one of
+    all of it tells the controllers and, without failure detection, falls silent, but for a message to one of
     them every few steps, in case that was lost.  A controller that has it adds the local minimum to the
     second phase, gossip among all controllers with one bit for each local group.  The first controller that
     has every group multicasts the result, and everyone begins the next round.
@@ -14,7 +14,7 @@ Why it is safe
 What members know
     Only their local group; controllers also know the other controllers.  With ``controllers`` of them in
     each group all but one may crash; a crashed member is struck off in its local group, for good, after
-    ``threshold`` steps of silence (Figure 3 among the members of the local group).
+    ``threshold`` steps of silence (:mod:`stablecast.protocols._local_groups`).
 Cost
     A message has a bit for each member of a local group, or for each local group, instead of one for each
     member of the whole group, and travels among a few; the time of a round grows with the logarithm of n.
@@ -25,356 +25,241 @@ Paper
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from stablecast.compiling import kernel
 from stablecast.errors import InvalidInput
-from stablecast.frontier import copy_into, take_minimum
-from stablecast.frontier.sets import add, has, words
-from stablecast.overlays import Tree
-from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
-from stablecast.protocols.contract.kernels import (
+from stablecast.frontier.sets import add, clear, is_empty, is_full
+from stablecast.protocols._gossip import NOBODY, SUBGROUP_MAX, RoundNumber, begin, choose, draw, take_in
+from stablecast.protocols._local_groups import (
+    Gone,
+    Lives,
+    LocalGroup,
+    around,
+    divide,
+    group_count,
+    has_or_lost_all,
+    local_size,
+    may_be_silent,
+)
+from stablecast.protocols.contract import (
+    FLAG,
     GROUP,
     NEVER,
-    SENDS,
-    Member,
-    Message,
+    TIME,
+    WHOLE,
+    Gossiping,
+    IntArray,
+    Kernels,
+    Number,
     Outbox,
+    Parameter,
+    Protocol,
+    Role,
+    Sources,
+    Time,
     declare_stable,
     finish,
-    send_array,
+    gather,
+    kernel,
+    send,
+    set_of,
     set_timer,
-    strike_off,
 )
-from stablecast.protocols.contract.parameters import FLAG, TIME, WHOLE, Parameter, Role
-from stablecast.protocols.contract.protocol import Place, Protocol, Sizes, columns
 
-LOCAL, GLOBAL, STABLE = 0, 1, 2
-ROUND, DRAWS, OUT, LEAVING, DONE, STEPS, NEXT_LOCAL, NEXT_GLOBAL = range(8)  # registers
-SUBGROUP, STEP, THRESHOLD, LOCAL_SIZE, CONTROLLERS, CONTROLLER_STEP, NEARBY = range(7)  # parameters
-MINE, RANK, SIZE, GROUPS, MEMBERS = range(5)  # a member's place: numbers, then the members, the controllers
-SUBGROUP_MAX, CONTROLLERS_MAX = 32, 32
-TRIES = 16
+CONTROLLERS_MAX = 32
 RETELL = 8
 """Steps after which a member that knows its local group tells a controller again."""
 
+Neighbours = Annotated[IntArray, set_of(local_size)]
+"""A set of members of a local group, by rank."""
+Groups = Annotated[IntArray, set_of(group_count)]
+"""A set of local groups."""
 
-# ``own`` is M, W, the set of those struck off, and the steps since a sign of life of the local group; then
-# M and W of the second phase.  A message's array is the one or the other.
+
+class State(LocalGroup):
+    """What a member keeps."""
+
+    round: Number
+    M: Sources
+    """First phase: the minimum of the arrays of those in W."""
+    W: Neighbours
+    has_group: Number
+    """Whether it has the minimum of its whole local group."""
+    G: Sources
+    """Second phase, of a controller: the minimum of those of the local groups in V."""
+    V: Groups
+    steps: Number
+    """Steps that it has taken in its local group."""
+    next_local: Time
+    """When it takes the next one."""
+    next_global: Time
+    """When, as a controller in the second phase, it takes the next step among controllers."""
+
+
+class LOCAL(NamedTuple):
+    """What a member knows in the first phase."""
+
+    round: RoundNumber
+    M: Sources
+    W: Neighbours
+    gone: Gone
+    live: Lives
+
+
+class GLOBAL(NamedTuple):
+    """What a controller knows in the second phase."""
+
+    round: RoundNumber
+    G: Sources
+    V: Groups
+
+
+class STABLE(NamedTuple):
+    """The result of a round."""
+
+    round: RoundNumber
+    S: Sources
 
 
 @kernel
-def _width(me: Member) -> int:
-    """Return the length of what a message carries."""
-    return int(me.received.size + 2 * words(_span(me)) + _span(me))
+def init(me: State, now: int, out: Outbox) -> None:
+    """Take part from now on, at a random phase of a step."""
+    me.round = max(me.round, 1)
+    begin_round(me)
+    me.next_local = now + int(draw(me) * me.params.step)
+    set_timer(out, me.next_local)
 
 
 @kernel
-def _span(me: Member) -> int:
-    """Return how many members, or groups, a set has room for."""
-    groups = me.place[GROUPS]
-    return int(max(me.params[LOCAL_SIZE], groups, (me.group_size + groups - 1) // groups))
-
-
-@kernel
-def _draw(me: Member) -> float:
-    me.reg[DRAWS] += 1
-    return float(uniform(me.seed, PROTOCOL_STREAM + me.number, me.reg[DRAWS]))
-
-
-@kernel
-def init(me: Member, now: int, out: Outbox) -> None:
-    """Take part from now on, at a random phase; one that was struck off stays out."""
-    if me.reg[OUT]:
-        return
-    _begin_round(me)
-    me.reg[NEXT_LOCAL] = now + int(_draw(me) * me.params[STEP])
-    set_timer(out, me.reg[NEXT_LOCAL])
-
-
-@kernel
-def start(me: Member, now: int, out: Outbox) -> None:
-    """No member starts a round: all run by their own timers."""
-
-
-@kernel
-def _begin_round(me: Member) -> None:
+def begin_round(me: State) -> None:
     """M = R and W = {me}; nothing of the second phase is known."""
-    m, w = me.received.size, words(_span(me))
-    copy_into(me.own[:m], me.received)
-    for k in range(w):
-        me.own[m + k] = 0
-        me.own[_width(me) + m + k] = 0
-    add(me.own, m, me.place[RANK])
-    me.reg[DONE] = 0
-    me.reg[NEXT_GLOBAL] = NEVER
+    begin(me.M, me.W, me.received, me.rank)
+    clear(me.V)
+    me.has_group = 0
+    me.next_global = NEVER
 
 
 @kernel
-def handle_timer(me: Member, now: int, out: Outbox) -> None:
-    """A step of the local gossip, or of that among controllers."""
-    if me.reg[OUT]:
+def timer(me: State, now: int, out: Outbox) -> None:
+    """A step in the local group, or among controllers, or both."""
+    step_locally(me, now, out)
+    if now >= me.next_global:
+        gossip_globally(me, out)
+        me.next_global = now + me.params.controller_step
+    end_phase_if_complete(me, now, out)
+    set_timer(out, min(me.next_local, me.next_global))
+
+
+# First phase
+
+
+@kernel
+def step_locally(me: State, now: int, out: Outbox) -> None:
+    """Gossip to random members of the local group; with all of it known, now and then to one controller."""
+    if now < me.next_local:
         return
-    if now >= me.reg[NEXT_LOCAL]:
-        if me.params[THRESHOLD] > 0:
-            _grow_older(me, out)
-        me.reg[STEPS] += 1
-        # With failure detection silence would be taken for a crash.
-        if not me.reg[DONE] or me.params[THRESHOLD] > 0 or me.reg[STEPS] % RETELL == 0:
-            _gossip_locally(me, out)
-        me.reg[NEXT_LOCAL] = now + me.params[STEP]
-    if me.reg[LEAVING]:
-        me.reg[OUT] = 1
-        strike_off(out, me.number, 1)
-        set_timer(out, NEVER)
-        return
-    if now >= me.reg[NEXT_GLOBAL]:
-        _gossip_globally(me, out)
-        me.reg[NEXT_GLOBAL] = now + me.params[CONTROLLER_STEP]
-    _end_phase_if_complete(me, now, out)
-    set_timer(out, min(me.reg[NEXT_LOCAL], me.reg[NEXT_GLOBAL]))
+    me.next_local = now + me.params.step
+    me.steps += 1
+    if not me.has_group or not may_be_silent(me):
+        gossip_locally(me, me.neighbours, me.params.subgroup, out)
+    elif me.steps % RETELL == 0:
+        gossip_locally(me, me.neighbours[: me.params.controllers], 1, out)
 
 
 @kernel
-def _grow_older(me: Member, out: Outbox) -> None:
-    """Figure 3 within the local group: strike off who has been silent for too long."""
-    m, w = me.received.size, words(_span(me))
-    gone, live = m + w, m + 2 * w
-    for j in range(me.place[SIZE]):
-        if j != me.place[RANK] and not has(me.own, gone, j):
-            me.own[live + j] += 1
-            if me.own[live + j] >= me.params[THRESHOLD]:
-                add(me.own, gone, j)
-                strike_off(out, me.place[MEMBERS + j], 1)
+def gossip_locally(me: State, among: IntArray, count: int, out: Outbox) -> None:
+    """Tell random members what is known of the first phase; one that draws itself sends a message less."""
+    for _ in range(count):
+        dest = choose(me, among, me.gone, 0, out)
+        if dest not in (NOBODY, me.number):
+            send(out, dest, LOCAL(me.round, me.M, me.W, me.gone, me.live))
 
 
 @kernel
-def _gossip_locally(me: Member, out: Outbox) -> None:
-    """Tell random members of the local group, or a controller once all of the group is known."""
-    told = me.reg[DONE] and me.params[THRESHOLD] == 0
-    among = me.params[CONTROLLERS] if told else me.place[SIZE]
-    gone = me.received.size + words(_span(me))
-    for _ in range(1 if told else me.params[SUBGROUP]):
-        for _ in range(TRIES):
-            j = int(_draw(me) * min(among, me.place[SIZE]))
-            dest = me.place[MEMBERS + j]
-            if not has(me.own, gone, j) and not _is_chosen(out, dest):
-                if dest != me.number:
-                    send_array(out, LOCAL, dest, me.reg[ROUND] + 1, me.own[: _width(me)])
-                break
+def on_local(me: State, source: int, message: LOCAL, now: int, out: Outbox) -> None:
+    """Take in gossip of the first phase."""
+    if enter_round(me, message.round, out):
+        take_in(me.M, me.W, message.M, message.W)
+        end_phase_if_complete(me, now, out)
+        set_timer(out, min(me.next_local, me.next_global))
 
 
 @kernel
-def _gossip_globally(me: Member, out: Outbox) -> None:
-    """Tell random controllers of all groups what is known of the second phase."""
-    first, count = MEMBERS + me.place[SIZE], me.place.size - MEMBERS - me.place[SIZE]
-    begin = out.marks[SENDS]
-    for _ in range(me.params[SUBGROUP]):
-        for _ in range(TRIES):
-            dest = me.place[first + int(_draw(me) * count)]
-            fresh = True
-            for k in range(begin, out.marks[SENDS]):
-                fresh = fresh and out.dest[k] != dest
-            if fresh:
-                if dest != me.number:
-                    array = me.own[_width(me) : 2 * _width(me)]
-                    send_array(out, GLOBAL, dest, me.reg[ROUND] + 1, array)
-                break
+def enter_round(me: State, heard: int, out: Outbox) -> bool:
+    """Go on to the round of a message, if that is later; tell whether it is not an earlier one."""
+    if heard > me.round:
+        end_round(me, heard - 1, out)
+    return bool(heard == me.round)
 
 
 @kernel
-def _is_chosen(out: Outbox, dest: int) -> bool:
-    for k in range(out.marks[SENDS]):
-        if out.dest[k] == dest:
-            return True
-    return False
-
-
-@kernel
-def receive(me: Member, message: Message, now: int, out: Outbox) -> None:
-    """Take in gossip of either phase, or the result of a round."""
-    if me.reg[OUT]:
-        return
-    m, heard = me.received.size, message.execution - 1
-    if message.kind == STABLE:
-        declare_stable(me, out, message.execution, message.array[:m])
-        if heard >= me.reg[ROUND]:
-            _end_round(me, out, heard)
-            set_timer(out, me.reg[NEXT_LOCAL])
-        return
-    if message.kind == LOCAL and me.params[THRESHOLD] > 0:
-        _learn_who_is_gone(me, message, out)
-        if me.reg[OUT]:
-            return
-    if heard < me.reg[ROUND]:
-        return
-    if heard > me.reg[ROUND]:
-        finish(out, heard)
-        me.reg[ROUND] = heard
-        _begin_round(me)
-    _take_in(me, message)
-    _end_phase_if_complete(me, now, out)
-    set_timer(out, min(me.reg[NEXT_LOCAL], me.reg[NEXT_GLOBAL]))
-
-
-@kernel
-def _learn_who_is_gone(me: Member, message: Message, out: Outbox) -> None:
-    """Whoever was struck off by anyone is out; a sign of life counts."""
-    m, w = me.received.size, words(_span(me))
-    gone, live = m + w, m + 2 * w
-    for j in range(me.place[SIZE]):
-        if has(message.array, gone, j):
-            add(me.own, gone, j)
-        me.own[live + j] = min(me.own[live + j], message.array[live + j])
-        if me.place[MEMBERS + j] == message.source:
-            me.own[live + j] = 0
-    if has(me.own, gone, me.place[RANK]):
-        me.reg[OUT] = 1
-        strike_off(out, me.number, 1)
-        set_timer(out, NEVER)
-
-
-@kernel
-def _take_in(me: Member, message: Message) -> None:
-    """Minimum and union, of the phase that the message belongs to."""
-    m, w = me.received.size, words(_span(me))
-    at = 0 if message.kind == LOCAL else _width(me)
-    empty = True
-    for k in range(w):
-        empty = empty and me.own[at + m + k] == 0
-    if empty:
-        copy_into(me.own[at : at + m], message.array)
-    else:
-        take_minimum(me.own[at : at + m], message.array)
-    for k in range(w):
-        me.own[at + m + k] |= message.array[m + k]
-
-
-@kernel
-def _end_phase_if_complete(me: Member, now: int, out: Outbox) -> None:
+def end_phase_if_complete(me: State, now: int, out: Outbox) -> None:
     """With all of the local group a controller enters the second phase; with all groups a round is over."""
-    if not me.reg[DONE] and _knows_local_group(me):
-        me.reg[DONE] = 1
-        if me.place[RANK] < me.params[CONTROLLERS]:
-            _enter_second_phase(me, now)
+    is_controller = me.rank < me.params.controllers
+    if not me.has_group and has_or_lost_all(me.W, me):
+        me.has_group = 1
+        if is_controller:
+            enter_second_phase(me, now)
         else:
-            _tell_controllers(me, out)
-    if me.place[RANK] < me.params[CONTROLLERS] and _knows_all_groups(me):
-        m, at, execution = me.received.size, _width(me), me.reg[ROUND] + 1
-        declare_stable(me, out, execution, me.own[at : at + m])
-        send_array(out, STABLE, GROUP, execution, me.own[at : 2 * at])
-        _end_round(me, out, execution - 1)
+            tell_controllers(me, out)
+    if is_controller and is_full(me.V, me.group_count):
+        declare_stable(me, out, me.round, me.G)
+        send(out, GROUP, STABLE(me.round, me.G))
+        end_round(me, me.round, out)
 
 
 @kernel
-def _knows_local_group(me: Member) -> bool:
-    m, w = me.received.size, words(_span(me))
-    for j in range(me.place[SIZE]):
-        if not has(me.own, m, j) and not has(me.own, m + w, j):
-            return False
-    return True
+def tell_controllers(me: State, out: Outbox) -> None:
+    """Give the local minimum to the local group's controllers at once."""
+    for dest in me.neighbours[: me.params.controllers]:
+        send(out, dest, LOCAL(me.round, me.M, me.W, me.gone, me.live))
+
+
+# Second phase
 
 
 @kernel
-def _knows_all_groups(me: Member) -> bool:
-    for g in range(me.place[GROUPS]):
-        if not has(me.own, _width(me) + me.received.size, g):
-            return False
-    return True
-
-
-@kernel
-def _enter_second_phase(me: Member, now: int) -> None:
+def enter_second_phase(me: State, now: int) -> None:
     """Add the local minimum, as the local group's contribution."""
-    m, at = me.received.size, _width(me)
-    empty = True
-    for k in range(words(_span(me))):
-        empty = empty and me.own[at + m + k] == 0
-    if empty:
-        copy_into(me.own[at : at + m], me.own)
-    else:
-        take_minimum(me.own[at : at + m], me.own)
-    add(me.own, at + m, me.place[MINE])
-    me.reg[NEXT_GLOBAL] = now + int(_draw(me) * me.params[CONTROLLER_STEP])
+    gather(me.G, me.M, is_empty(me.V))
+    add(me.V, me.local_group)
+    me.next_global = now + int(draw(me) * me.params.controller_step)
 
 
 @kernel
-def _tell_controllers(me: Member, out: Outbox) -> None:
-    """Give the local minimum to the group's controllers at once."""
-    for j in range(min(me.params[CONTROLLERS], me.place[SIZE])):
-        send_array(out, LOCAL, me.place[MEMBERS + j], me.reg[ROUND] + 1, me.own[: _width(me)])
+def gossip_globally(me: State, out: Outbox) -> None:
+    """Tell random controllers of all groups what is known of the second phase."""
+    since, nobody = out.marks.sends, me.gone[:0]
+    for _ in range(me.params.subgroup):
+        dest = choose(me, me.controllers, nobody, since, out)
+        if dest not in (NOBODY, me.number):
+            send(out, dest, GLOBAL(me.round, me.G, me.V))
 
 
 @kernel
-def _end_round(me: Member, out: Outbox, ended: int) -> None:
-    finish(out, ended + 1)
-    me.reg[ROUND] = ended + 1
-    _begin_round(me)
+def on_global(me: State, source: int, message: GLOBAL, now: int, out: Outbox) -> None:
+    """Take in gossip of the second phase."""
+    if enter_round(me, message.round, out):
+        take_in(me.G, me.V, message.G, message.V)
+        end_phase_if_complete(me, now, out)
+        set_timer(out, min(me.next_local, me.next_global))
 
 
-def place(tree: Tree) -> Place:
-    """Where nothing is known of local groups, everyone is in one."""
-    return columns(np.zeros(tree.size, np.int64))
+@kernel
+def on_stable(me: State, source: int, message: STABLE, now: int, out: Outbox) -> None:
+    """The result of a round ends it."""
+    declare_stable(me, out, message.round, message.S)
+    if message.round >= me.round:
+        end_round(me, message.round, out)
+        set_timer(out, me.next_local)
 
 
-def places(tree: Tree, sizes: Sizes, seed: int) -> Place:
-    """Divide the group, at random or by location; controllers are drawn.
-
-    A member's place names its local group, a controller's also all controllers.
-    """
-    n, size, controllers = sizes.group, sizes.params[LOCAL_SIZE], sizes.params[CONTROLLERS]
-    groups = max(1, n // size)
-    rng = np.random.default_rng([seed, 0x6C6F6361])
-    if sizes.params[NEARBY]:
-        members = [rng.permutation(part) for part in np.array_split(_by_location(tree), groups)]
-    else:
-        order = rng.permutation(n)
-        members = [order[g::groups] for g in range(groups)]
-    everyone = np.concatenate([group[:controllers] for group in members])
-    rows: list[list[int]] = [[] for _ in range(n)]
-    for g, group in enumerate(members):
-        for rank, member in enumerate(group):
-            known = [*group, *(everyone if rank < controllers else ())]
-            rows[member] = [g, rank, len(group), groups, *map(int, known)]
-    start = np.concatenate(([0], np.cumsum([len(row) for row in rows])))
-    return Place(np.array([entry for row in rows for entry in row], np.int32), start.astype(np.int64))
-
-
-def _by_location(tree: Tree) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the members such that those of one branch of the tree come one after the other."""
-    children: list[list[int]] = [[] for _ in range(tree.size)]
-    for member, parent in enumerate(tree.parent.tolist()):
-        if parent >= 0:
-            children[parent].append(member)
-    order, stack = [], [0]
-    while stack:
-        member = stack.pop()
-        order.append(member)
-        stack.extend(reversed(children[member]))
-    return np.array(order)
-
-
-def _room(sizes: Sizes) -> int:
-    groups = max(1, sizes.group // sizes.params[LOCAL_SIZE])
-    return max(sizes.params[LOCAL_SIZE], groups, -(-sizes.group // groups))
-
-
-def _side(sizes: Sizes) -> int:
-    span = _room(sizes)
-    return 2 * words(span) + span
-
-
-def _own(sizes: Sizes) -> int:
-    return 2 * (sizes.tracked + _side(sizes))
-
-
-def _extra_bytes(sizes: Sizes) -> tuple[int, ...]:
-    """Return bytes beyond header and M: the round, a bit a member or group, and what is told of failures."""
-    groups = max(1, sizes.group // sizes.params[LOCAL_SIZE])
-    size = -(-sizes.group // groups)
-    failures = size + -(-size // 8) if sizes.params[THRESHOLD] > 0 else 0
-    return 4 + -(-size // 8) + failures, 4 + -(-groups // 8), 4
+@kernel
+def end_round(me: State, ended: int, out: Outbox) -> None:
+    """Begin the round after one that has ended."""
+    finish(out, ended)
+    me.round = ended + 1
+    begin_round(me)
 
 
 def _check(values: Mapping[str, int]) -> None:
@@ -385,18 +270,20 @@ def _check(values: Mapping[str, int]) -> None:
         )
 
 
-PROTOCOL = Protocol(
-    name="gsgc-local",
-    title="members gossip within local groups, stability controllers among all groups",
-    paper="gossip, section 5",
-    kinds=("LOCAL", "GLOBAL", "STABLE"),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    place=place,
-    module=__name__,
+PLAIN = Kernels(
     init=init,
-    places=places,
+    timer=timer,
+    receive={LOCAL: on_local, GLOBAL: on_global, STABLE: on_stable},
+    sends=lambda sizes: 2 * SUBGROUP_MAX + CONTROLLERS_MAX + 2,
+)
+PROTOCOL = Protocol(
+    about=__doc__,
+    paper="gossip, section 5",
+    state=State,
+    kernels=around(PLAIN, step_locally),
+    runs=Gossiping(),
+    places=divide,
+    check=_check,
     parameters=(
         Parameter(
             "subgroup",
@@ -450,13 +337,4 @@ PROTOCOL = Protocol(
             "Form local groups of members that are near one another, instead of drawing them at random.",
         ),
     ),
-    autonomous=True,
-    timed=True,
-    registers=8,
-    leaving=LEAVING,
-    check=_check,
-    own=_own,
-    side=_side,
-    extra_bytes=_extra_bytes,
-    sends_max=2 * SUBGROUP_MAX + CONTROLLERS_MAX + 2,
 )
