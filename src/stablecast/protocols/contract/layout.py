@@ -187,7 +187,7 @@ class Declaration:
             if kind.storage == "sequences":
                 if each == name and kind.length(sizes) > 0:
                     return position
-                position += max(kind.rows, 1) * kind.length(sizes)
+                position += kind.size(sizes)
         return -1
 
     # Memory
