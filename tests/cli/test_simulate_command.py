@@ -163,3 +163,44 @@ def test_a_trace_is_written_whole(capsys, tmp_path):
     ]
     assert run(capsys, *command)[0] == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ["events.parquet"]
+
+
+def test_the_help_of_a_protocol_shows_its_own_options_and_no_other_ones(capsys):
+    code, out, _ = run(capsys, "simulate", "gsgc", "--help")
+    assert code == 0
+    assert "Options of gsgc" in out
+    assert "--threshold-steps" in out
+    assert "--resend-ms" not in out
+    assert run(capsys, "simulate", "--help", "gsgc")[1] == out
+
+
+def test_the_help_without_a_protocol_shows_the_options_of_every_run(capsys):
+    code, out, _ = run(capsys, "simulate", "--help")
+    assert code == 0
+    assert "--heartbeat-ms" in out
+    assert "--threshold-steps" not in out
+    assert "PROTOCOL --help" in out
+
+
+def test_the_protocol_may_come_behind_options_and_their_values(capsys):
+    shape = ["--degree", "2", "--height", "2", "--json"]
+    first = json.loads(run(capsys, "simulate", "coordp", *shape, "--resend-ms", "20")[1])
+    second = json.loads(run(capsys, "simulate", "--resend-ms", "20", *shape, "coordp")[1])
+    del first["wall_s"], second["wall_s"]
+    assert first == second
+
+
+def test_a_file_that_defines_a_protocol_runs_with_its_own_options(capsys, tmp_path):
+    file = tmp_path / "mild_coordp.py"
+    file.write_text(
+        "import dataclasses\n"
+        "from stablecast.protocols import coordp\n"
+        "from stablecast.protocols.contract.parameters import FLAG, Parameter\n"
+        "MILD = Parameter('mild', FLAG, False, 'Be mild.')\n"
+        "PROTOCOL = dataclasses.replace(coordp.PROTOCOL, name='mild_coordp',"
+        " parameters=(*coordp.PROTOCOL.parameters, MILD))\n"
+    )
+    assert "Be mild." in run(capsys, "simulate", str(file), "--help")[1]
+    code, out, _ = run(capsys, "simulate", str(file), "--mild", "--degree", "2", "--height", "2", "--json")
+    assert code == 0
+    assert json.loads(out)["protocol"] == "mild_coordp"

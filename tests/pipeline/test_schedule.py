@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stablecast.pipeline.cost import estimated_seconds, member_count
+from stablecast.pipeline import cost
+from stablecast.pipeline.cost import estimated_seconds, member_count, overhead_seconds
 from stablecast.pipeline.point import simulation, task_point
 from stablecast.pipeline.schedule import BATCH_S_MAX, Schedule
 from stablecast.simulate.options import Options
@@ -71,3 +72,19 @@ def test_estimates_grow_with_the_group_the_traffic_and_the_executions():
     assert member_count(Options(protocol="coordp", degree=3, height=5)) == 364
     assert member_count(Options(protocol="coordp", topology="balanced", nodes=50)) == 50
     assert member_count(Options(protocol="coordp", topology="balanced", nodes=50, members=7)) == 7
+
+
+def test_protocols_say_how_many_messages_an_execution_takes():
+    every, few = (
+        estimated_seconds(simulation(protocol=name, topology="balanced", members=2000))
+        for name in ("fulldist", "coordp")
+    )
+    assert every > 10 * few
+
+
+def test_what_comes_before_the_points_has_spark_and_every_loop_that_is_not_compiled(monkeypatch):
+    monkeypatch.setattr(cost, "is_compiled", lambda protocol: protocol.name == "train")
+    names = ("coord", "coordp", "train", "vector", "explicit")
+    points = [simulation(protocol=name) for name in names]
+    assert overhead_seconds(points) == cost.SPARK_START_S + 2 * cost.COMPILE_S
+    assert overhead_seconds([]) == cost.SPARK_START_S

@@ -64,6 +64,55 @@ def test_whole_numbers_do_where_real_ones_are_asked_for(spec):
     assert first.key == second.key
 
 
+def test_ranges_of_fractions_are_exact_in_decimal(spec):
+    points = spec(
+        """
+        [grid]
+        protocol = "gsgc"
+        step_s = { from = 0.1, to = 0.5, step = 0.1 }
+        """
+    ).points
+    assert [point.options["step_s"] for point in points] == [0.1, 0.2, 0.3, 0.4, 0.5]
+
+
+def test_keys_are_the_options_of_the_protocols_that_a_grid_names(spec):
+    points = spec(
+        """
+        [[grid]]
+        protocol = ["gsgc", "gsgc-local"]
+        subgroup = 2
+
+        [[grid]]
+        topology = "balanced"
+        members = 20
+        cases = [
+            { protocol = "bimodal", policy = "two-buffers", no_push = true },
+            { protocol = "s_coord", tree_degree = "2" },
+        ]
+        """
+    ).points
+    assert [point.options["protocol"] for point in points] == ["gsgc", "gsgc-local", "bimodal", "s_coord"]
+
+
+def test_a_protocol_from_a_file_can_be_swept(spec, tmp_path):
+    file = tmp_path / "swept_coordp.py"
+    file.write_text(OUTSIDE)
+    (point,) = spec(f'[grid]\nprotocol = "{file}"\nwait_ms = 3').points
+    assert point.options == {"protocol": str(file), "wait_ms": 3.0}
+    assert point.replay == f"stablecast simulate {file} --wait-ms 3.0"
+
+
+OUTSIDE = """
+import dataclasses
+from stablecast.protocols import coordp
+from stablecast.protocols.contract.parameters import TIME, Parameter
+WAIT = Parameter("wait", TIME, 1.0, "How long to wait.", unit="ms", above=0)
+PROTOCOL = dataclasses.replace(
+    coordp.PROTOCOL, name="swept_coordp", parameters=(*coordp.PROTOCOL.parameters, WAIT)
+)
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "line", "what"),
     [
@@ -78,6 +127,21 @@ def test_whole_numbers_do_where_real_ones_are_asked_for(spec):
         ('[grid]\nprotocol = "coordp"\nheight = {from = 5, to = 3}', 3, "from 5 to 3 is empty"),
         ('[grid]\nprotocol = "coordp"\nheight = {from = 5}', 3, "{from = a, to = b, step = c}"),
         ('[grid]\nprotocol = "coordp"\nheight = {from = 1, to = 5, by = 2}', 3, "{from = a"),
+        (
+            '[grid]\nprotocol = "coordp"\nheight = {from = 1, to = 2, step = 0.5}',
+            3,
+            "accepted: a whole number",
+        ),
+        ('[grid]\nprotocol = "coordp"\nheight = {from = 1, to = 5, step = 0}', 3, "c above 0"),
+        ('[grid]\nprotocol = "coordp"\nheight = {from = 1, to = inf}', 3, "{from = a"),
+        (
+            '[grid]\nprotocol = ["gsgc", "coordp"]\nstep_s = 1',
+            3,
+            "coordp has no such option (accepted: resend_ms",
+        ),
+        ('[grid]\nprotocol = "coordp"\nstep_s = 1', 3, "no protocol of this grid has such an option"),
+        ('[grid]\nprotocol = "timestamp"\nclock = "atomic"', 3, "unknown clock 'atomic'"),
+        ("[grid]\nprotocol = 3", 2, "accepted: a word"),
         ('[grid]\nprotocol = "coordp"\nseed = {from = 1, to = 9999999}', 3, "more than 1,000,000"),
         ('[grid]\nprotocol = "coordp"\ncases = []', 3, "a list of tables"),
         ('[grid]\nprotocol = "coordp"\ncases = [{protocol = "train"}]', 2, "in the grid and in a case"),

@@ -5,6 +5,7 @@ import pytest
 
 from stablecast.pipeline.point import simulation, task_point
 from stablecast.pipeline.schema import COLUMNS, SCHEMA, WALL_COLUMNS, result_of, table_of
+from stablecast.pipeline.store import read_rows, write_table
 from stablecast.pipeline.tasks import Outcome, Terms, run_point
 from stablecast.simulate import simulate
 from stablecast.simulate.options import Options
@@ -35,6 +36,32 @@ def test_a_row_has_the_columns_of_the_schema_and_gives_the_result_back():
     assert result.traffic == again.traffic
     assert result.hops == again.hops
     assert (result.rtt_root_us, result.simulated_us) == (again.rtt_root_us, again.simulated_us)
+
+
+def test_options_of_a_protocol_from_outside_are_typed_columns_behind_all_others(tmp_path):
+    file = tmp_path / "calm_coordp.py"
+    file.write_text(OUTSIDE)
+    calm, default = (
+        run_point(simulation(protocol=str(file), degree=2, height=2, **more), TERMS)
+        for more in ({"calm_ms": 3}, {})
+    )
+    table = table_of([calm, run_point(simulation(protocol="coordp", degree=2, height=2), TERMS), default])
+    assert table.column_names == [*COLUMNS, "calm_ms"]
+    assert str(table.schema.field("calm_ms").type) == "double"
+    assert table["calm_ms"].to_pylist() == [3.0, None, None]
+    write_table(tmp_path / "runs.parquet", table)
+    assert [row["calm_ms"] for row in read_rows(tmp_path / "runs.parquet")] == [3.0, None, None]
+
+
+OUTSIDE = """
+import dataclasses
+from stablecast.protocols import coordp
+from stablecast.protocols.contract.parameters import TIME, Parameter
+CALM = Parameter("calm", TIME, 1.0, "How long to be calm.", unit="ms", above=0)
+PROTOCOL = dataclasses.replace(
+    coordp.PROTOCOL, name="calm_coordp", parameters=(*coordp.PROTOCOL.parameters, CALM)
+)
+"""
 
 
 def test_a_point_gives_the_same_row_twice_up_to_the_wall_clock():

@@ -232,7 +232,7 @@ def test_resends_cost_nothing_where_they_are_not_needed_but_the_acknowledgements
         ({"cast": "unicst"}, "did you mean 'unicast'"),
         ({"cast": "relay"}, "relay"),
         ({"placement": "randm"}, "did you mean 'random'"),
-        ({"duplicate": 2.0}, "duplicate 2.0 is not a probability"),
+        ({"duplicate": 2.0}, "duplicate 2.0 is not accepted"),
         ({"resend_ms": -1.0}, "resend_ms -1.0"),
         ({"tree_degree": "two"}, "tree_degree"),
         ({"sample_ms": 0.0}, "sample_ms"),

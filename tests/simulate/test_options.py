@@ -1,11 +1,13 @@
 """Options of a run: made from declarations, refused where they do not belong, equal by value."""
 
+import dataclasses
 import pickle
 
 import pytest
 
 from stablecast.errors import InvalidInput
-from stablecast.protocols import protocol_names
+from stablecast.protocols import protocol, protocol_names
+from stablecast.protocols.contract.parameters import WHOLE, Parameter
 from stablecast.simulate import Setup, topology
 from stablecast.simulate.knobs import PANELS
 from stablecast.simulate.options import DECLARED, Options, all_options, known_options, run_options
@@ -105,3 +107,10 @@ def test_members_join_only_where_the_protocol_can():
     shape = topology("tree", degree=2, height=2)
     with pytest.raises(InvalidInput, match="accepted: gsgc with threshold_steps above 0"):
         Setup(protocol="gsgc", topology=shape, faults="join 1 at 5")
+
+
+def test_a_protocol_cannot_declare_an_option_that_every_run_has():
+    declared = (Parameter("seed", WHOLE, 0, "A seed."),)
+    greedy = dataclasses.replace(protocol("coordp"), name="greedy", parameters=declared)
+    with pytest.raises(InvalidInput, match="greedy declares seed, which every run has"):
+        Options(protocol=greedy)

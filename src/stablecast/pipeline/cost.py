@@ -13,10 +13,10 @@ from stablecast.theory import group_size
 EVENTS_PER_S = 3e6
 FIXED_S = 0.002
 UNKNOWN_S = 0.5
-SPARK_START_S = 6.0
-"""Start of Spark, its workers' imports and the end of the application: a sweep of one small point."""
-COMPILE_S = 25.0
-"""One protocol's loop that is not in the cache, on one core."""
+SPARK_START_S = 8.0
+"""A sweep of thirty tiny points: the start of Spark, its workers' imports, the end of the application."""
+COMPILE_S = 15.0
+"""Processor time to compile one protocol's loop, in a process of its own."""
 
 
 def estimated_seconds(point: Point) -> float:

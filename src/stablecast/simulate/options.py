@@ -80,7 +80,14 @@ def protocol_options(protocol: str | Protocol) -> dict[str, Option]:
 @cache
 def known_options(protocol: str | Protocol) -> dict[str, Option]:
     """Return the options that a run of a protocol has, by name, in the order of the help page."""
-    return run_options() | protocol_options(protocol)
+    own = protocol_options(protocol)
+    taken = sorted(own.keys() & (run_options().keys() | {PROTOCOL}))
+    if taken:
+        raise InvalidInput(
+            f"{find_protocol(protocol).name} declares {', '.join(taken)}, which every run has (accepted:"
+            " another name)"
+        )
+    return run_options() | own
 
 
 @cache
