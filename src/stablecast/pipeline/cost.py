@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from stablecast.pipeline.point import SIMULATE, Point
 from stablecast.protocols import protocol as find_protocol
-from stablecast.simulate.compiled import is_compiled, kernel_module
+from stablecast.simulate.compiled import is_compiled, loop_name
 from stablecast.simulate.options import Options
 from stablecast.theory import group_size
 
@@ -35,7 +35,7 @@ def overhead_seconds(points: Iterable[Point]) -> float:
     """Return a guess of what comes before the first point: Spark, and loops that are not compiled yet."""
     names = {point.options["protocol"] for point in points if point.task == SIMULATE}
     found = [find_protocol(str(name)) for name in names]
-    missing = {kernel_module(protocol) for protocol in found if not is_compiled(protocol)}
+    missing = {loop_name(protocol) for protocol in found if not is_compiled(protocol)}
     return SPARK_START_S + COMPILE_S * len(missing)
 
 
