@@ -137,10 +137,10 @@ def stable_arrays(setup: Setup) -> NDArray[np.int32]:
     """Run once more, one layer below `simulate`, which does not hand out the members' arrays."""
     protocol = find_protocol(setup.protocol)
     loop = loop_for(protocol)
-    sim = prepare(setup, protocol)
+    sim, rows = prepare(setup, protocol)
     members = setup.topology.member_count
     # Room for a packet from every member to every other, so that the loop need not come back for more.
     grow(sim, packets=members**2, messages=members, heap=128)
-    if loop.run(sim, 64, 8, 2, 0, 1 << 60) != loop.DONE:
+    if loop.run(sim, rows, 64, 8, 2, 0, 1 << 60) != loop.DONE:
         raise RuntimeError(f"{setup.protocol} did not come to an end")
     return sim.stable

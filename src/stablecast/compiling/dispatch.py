@@ -61,6 +61,17 @@ def inlined(function: F) -> F:
     return _compiled(function, forceinline=True)
 
 
+def apart(function: F) -> F:
+    """Compile a kernel once, and never into its callers: for what is large and called from several places.
+
+    Without this the optimiser copies the protocol's kernels to each of the places where a packet may arrive.
+    """
+    made = _compiled(function)
+    if isinstance(made, KernelDispatcher):
+        made.apart = True
+    return made
+
+
 def compile_for(function: Any, *arguments: Any) -> None:
     """Compile a kernel for calls with arguments like these; without compilation there is nothing to do."""
     if isinstance(function, KernelDispatcher):
@@ -77,7 +88,9 @@ def _compiled(function: F, **options: bool) -> F:
             )
     if numba.config.DISABLE_JIT:
         return function
-    targetoptions = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False} | options
+    # Said of each kernel: numba else gives what is called from an inlined one the same treatment.
+    targetoptions = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": False}
+    targetoptions |= options
     made: Any = KernelDispatcher(function, {}, targetoptions)
     made.enable_caching()
     kept: F = made
@@ -107,6 +120,12 @@ class _Library(codegen.JITCodeLibrary):
             return
         self._linking_libraries = _callees(self)
         super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.name in _APART and not function.is_declaration:
+                function.add_function_attribute("noinline")
+        super()._optimize_final_module()
 
 
 class _Codegen(codegen.JITCPUCodegen):
@@ -171,6 +190,7 @@ class KernelDispatcher(dispatcher.Dispatcher):
     """A kernel: compiled when it is called, in full for Python, deferred for another kernel."""
 
     targetdescr = _Target("cpu")
+    apart = False
     _cache: Any
 
     def compile(self, sig: Any) -> Any:
@@ -185,6 +205,8 @@ class KernelDispatcher(dispatcher.Dispatcher):
 
     def add_overload(self, cres: Any) -> None:
         """Keep what was compiled; calls from Python do not see what is deferred."""
+        if self.apart:
+            _APART.add(cres.fndesc.llvm_func_name)
         if _is_deferred(cres.library):
             self.overloads[tuple(cres.signature.args)] = cres
         else:
@@ -220,6 +242,8 @@ def _widened(kind: Any) -> Any:
 
 _UNDER_WAY: list[KernelDispatcher] = []
 """Kernels that are being compiled, outermost first; only touched under numba's lock."""
+_APART: set[str] = set()
+"""Functions that are never compiled into their callers, as the code calls them."""
 _INNERMOST: list[KernelError] = []
 """The first error of the compilation under way: that of the innermost kernel."""
 

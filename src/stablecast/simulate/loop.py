@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stablecast.compiling import inlined, kernel
+from stablecast.compiling import apart, inlined, kernel
 from stablecast.compiling.views import Rows, outbox_of
 from stablecast.protocols.contract.kernels import clear
 from stablecast.simulate.drive import (
@@ -84,7 +84,7 @@ DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP, ROUND_OVER = range(7)
 """Why the loop returned."""
 
 
-@kernel
+@apart
 def begin(sim: Sim, rows: Rows, now: int) -> None:
     """Let member 0 start executions that are due."""
     if not start_is_due(sim, now):
@@ -99,7 +99,7 @@ def begin(sim: Sim, rows: Rows, now: int) -> None:
     after_kernel(sim, 0, 0, now)
 
 
-@kernel
+@apart
 def handle_protocol(sim: Sim, rows: Rows, i: int, message: int, now: int) -> None:
     """Give a stability message to a member's kernel."""
     note_handling(sim, i, message, now)
@@ -170,7 +170,7 @@ def open_gate(sim: Sim, rows: Rows, now: int) -> None:
             let_in(sim, rows, number, now)
 
 
-@kernel
+@apart
 def strike(sim: Sim, rows: Rows, number: int, now: int) -> None:
     """A fault happens."""
     sim.ctl.now = now
@@ -297,7 +297,7 @@ def uses_timers(sim: Sim) -> bool:
     return bool(sim.messages_each > 0 or sim.retry_ps > 0 or sim.trigger != 0 or sim.protocol_timers)
 
 
-@kernel
+@apart
 def ring(sim: Sim, rows: Rows, i: int, now: int) -> None:
     """A member's timer goes off; an entry that it has outgrown is ignored."""
     if sim.members[i].timer_at != now:

@@ -74,7 +74,7 @@ def round_a_ring(plain: Kernels, START: Any, ACK: Any, INFO: Any, GOT: Any, GOT_
 
     @kernel
     def hear_got(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
-        if _is_current(me, message.execution) and me.unconfirmed in (ON_START, ON_ACK):
+        if _is_current(me, message.execution) and (me.unconfirmed == ON_START or me.unconfirmed == ON_ACK):
             me.unconfirmed = NOTHING
             wait_no_more(out)
 
