@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stablecast.compiling.dispatch import kernel as _named_first  # noqa: F401  # numba comes second
+from stablecast.compiling.dispatch import ATTRIBUTES  # numba comes second
 from stablecast.compiling.structs import Record
 from stablecast.compiling.tables import TableType
 
@@ -38,6 +38,7 @@ import numba  # isort: skip
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
 from numba.extending import (
     NativeValue,
@@ -435,6 +436,10 @@ def read(letter: Any, message: Any) -> Any:
 # As compiled code sees it -----------------------------------------------------------------------------------
 
 
+EVERY_MEMBER = ("number", "group_size", "received", "stable", "seed", "guarded", "params", "attached")
+"""What every member has, whatever its protocol declares."""
+
+
 class _GroupType(types.Type):
     """A type that follows from a layout."""
 
@@ -443,6 +448,11 @@ class _GroupType(types.Type):
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         super().__init__(name=f"{self.what}[{layout.name}]")
+        ATTRIBUTES[self.name] = self.attributes()
+
+    def attributes(self) -> tuple[str, ...]:
+        """Return the names that kernels may read, for errors."""
+        return ()
 
 
 class RowsType(_GroupType):
@@ -456,11 +466,19 @@ class MemberType(_GroupType):
 
     what = "Member"
 
+    def attributes(self) -> tuple[str, ...]:
+        """Return the declared fields, and those that every member has."""
+        return (*(name for name, _ in self.layout.fields), *EVERY_MEMBER)
+
 
 class ParamsType(_GroupType):
     """The compiled type of a member's parameters."""
 
     what = "Params"
+
+    def attributes(self) -> tuple[str, ...]:
+        """Return the parameters."""
+        return tuple(name for name, _ in self.layout.params)
 
 
 class OutboxType(types.Type):
@@ -840,8 +858,22 @@ class _Send(AbstractTemplate):
     def generic(self, args: Any, kwargs: Any) -> Any:
         out, dest, message = args
         if isinstance(out, OutboxType) and isinstance(message, types.BaseNamedTuple):
+            _check_sent(message)
             return signature(types.none, out, types.int64, message)
         return None
+
+
+def _check_sent(message: Any) -> None:
+    """Refuse a message that no kernel receives, or with a number in the place of an array."""
+    sent = message.instance_class
+    laid = _MESSAGES.get(sent)
+    if laid is None:
+        raise TypingError(f"{sent.__name__} is sent, and no kernel receives it")
+    for name, kind in zip(sent._fields, message, strict=True):
+        is_number = isinstance(kind, (types.Integer, types.Boolean))
+        if is_number != (name in laid.numbers):
+            declared, given = ("a number", "an array") if name in laid.numbers else ("an array", "a number")
+            raise TypingError(f"field {name} of {sent.__name__} is {declared}, and is given {given}: {kind}")
 
 
 @infer_global(send_again)
