@@ -80,7 +80,7 @@ class Marks(Record):
     changes: int
     """Members admitted or removed."""
     overflow: int
-    """Sends for which there was no room."""
+    """Sends, or arrays of sends, for which there was no room, or that repeat nothing."""
 
 
 MARKS = Marks.dtype
@@ -117,6 +117,7 @@ class Words:
         "arrays",
         "arrays_step",
         "room",
+        "array_room",
     )
     AT = {name: number for number, name in enumerate(NAMES)}
     COUNT = len(NAMES)
@@ -338,6 +339,9 @@ class OutboxView:
             sent.carries[k] = NOTHING
         elif len(arrays) == 1 and arrays[0].ctypes.data == self._received.ctypes.data:
             sent.carries[k] = RECEIVED
+        elif marks["arrays"] >= sent.slot.size:
+            sent.carries[k] = NOTHING
+            marks["overflow"] += 1
         else:
             sent.carries[k] = ARRAY
             row = sent.arrays[sent.slot[marks["arrays"]]]
@@ -351,7 +355,7 @@ class OutboxView:
         """Send what was sent last to another member too."""
         sent, marks = self.rows, self.marks
         k = int(marks["sends"])
-        if k >= sent.kind.size:
+        if not 0 < k < sent.kind.size:
             marks["overflow"] += 1
             return
         sent.kind[k], sent.dest[k], sent.payload[k] = sent.kind[k - 1], dest, sent.payload[k - 1]
@@ -382,6 +386,7 @@ class SentRows(NamedTuple):
         rows.outbox = self
         rows.set("arrays_step", self.arrays.strides[0])
         rows.set("room", self.kind.size)
+        rows.set("array_room", self.slot.size)
 
 
 class Arrived:
@@ -926,26 +931,32 @@ def _send_arrays(b: _SendBuilder, k: Any, laid: MessageLayout, by_name: Mapping[
 
 
 def _copy_arrays(b: _SendBuilder, k: Any, laid: MessageLayout, arrays: Mapping[str, Any]) -> None:
-    builder = b.builder
-    b.entry("carries", k, ARRAY)
-    slot = b.load("slot", builder.load(b.mark("arrays")))
-    row = builder.add(b.word("arrays"), builder.mul(slot, b.word("arrays_step")))
-    for name, word in laid.arrays.items():
-        data = arrays[name].data
-        item = ir.Constant(b.word_type, 8 if data.type.pointee.width == 64 else 4)
-        place = builder.inttoptr(builder.add(row, b.word(word)), data.type)
-        cgutils.raw_memcpy(builder, place, data, b.word(word + 1), item)
-    b.add_one("arrays")
+    builder, made = b.builder, b.builder.load(b.mark("arrays"))
+    with builder.if_else(builder.icmp_signed("<", made, b.word("array_room"))) as (fits, not_):
+        with fits:
+            b.entry("carries", k, ARRAY)
+            slot = b.load("slot", made)
+            row = builder.add(b.word("arrays"), builder.mul(slot, b.word("arrays_step")))
+            for name, word in laid.arrays.items():
+                data = arrays[name].data
+                item = ir.Constant(b.word_type, 8 if data.type.pointee.width == 64 else 4)
+                place = builder.inttoptr(builder.add(row, b.word(word)), data.type)
+                cgutils.raw_memcpy(builder, place, data, b.word(word + 1), item)
+            b.add_one("arrays")
+        with not_:
+            b.entry("carries", k, NOTHING)
+            b.add_one("overflow")
 
 
 @lower_builtin(send_again, OutboxType, types.int64)
 def _send_again(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     b = _SendBuilder(context, builder, sig.args[0], args[0])
-    k = builder.load(b.mark("sends"))
-    one = ir.Constant(b.word_type, 1)
-    with builder.if_else(builder.icmp_signed("<", k, b.word("room"))) as (fits, not_):
+    k, one = builder.load(b.mark("sends")), ir.Constant(b.word_type, 1)
+    before = builder.sub(k, one)
+    # Without a sign, what is before the first send is above everything.
+    there = builder.icmp_unsigned("<", before, builder.sub(b.word("room"), one))
+    with builder.if_else(there) as (fits, not_):
         with fits:
-            before = builder.sub(k, one)
             for name in ("kind", "payload"):
                 b.entry(name, k, b.load(name, before))
             b.entry("dest", k, args[1])
