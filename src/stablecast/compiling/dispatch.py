@@ -271,7 +271,9 @@ def _compiling(which: KernelDispatcher) -> Iterator[None]:
         yield
     except COMPILER_ERRORS as error:
         if not _INNERMOST:
-            _INNERMOST.append(_described(which, error))
+            # numba keeps an error, and raises the same one for the next call.
+            _INNERMOST.append(getattr(error, "described", None) or _described(which, error))
+        error.described = _INNERMOST[0]  # type: ignore[attr-defined]
         if len(_UNDER_WAY) == 1:
             raise _INNERMOST[0] from None
         raise

@@ -217,8 +217,8 @@ class Machine:
             self._timer = int(marks[_TIMER])
         if marks[_OVERFLOW]:
             raise StablecastError(
-                f"{self.protocol.name} sends more than {sent.kind.size} messages in one call (raise the"
-                " 'sends' of its kernels)"
+                f"{self.protocol.name}: a call sends more than {sent.kind.size} messages or {sent.slot.size}"
+                " arrays (raise the 'sends' or 'arrays' of its kernels), or sends again before it has sent"
             )
         if not marks[_SENDS]:
             return []
