@@ -18,6 +18,7 @@ What it cannot tell
 
 from __future__ import annotations
 
+import ast
 import itertools
 import os
 import subprocess
@@ -119,7 +120,7 @@ class _Check:
         case = self.case(seed)
         try:
             with naming_lines(self.protocol.file):
-                _compare(case.setup(), must_end=not _can_stall(case))
+                _compare(case.setup(), must_end=not _can_stall(case.given()))
         except TooLong:
             return False
         except (SafetyViolation, _Different) as error:
@@ -142,7 +143,7 @@ class _Check:
             return  # it was typed in, and no other process can find it
         told = repr((address, self.faults, self.options, seeds))
         done = subprocess.run(
-            [sys.executable, "-m", "stablecast.testing.keystone", told],
+            [sys.executable, "-c", "from stablecast.testing import keystone; keystone.main()", told],
             env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
             capture_output=True,
             text=True,
@@ -223,10 +224,9 @@ class _Draw:
     def faults(self) -> dict[str, Any]:
         """Return losses and crashes, in half of the runs."""
         check = self._check
-        drawn: dict[str, Any] = {"until_ms": UNTIL_MS}
+        drawn: dict[str, Any] = {}
         if not check.faults or self.chance():
-            return drawn
-        drawn["until_ms"] = UNTIL_MS_LOSSY
+            return {"until_ms": UNTIL_MS}
         for parameter in check.protocol.having(Role.RESEND):
             drawn[parameter.option_name] = self.one((5.0, 30.0))
         for name, option, values in (
@@ -239,11 +239,11 @@ class _Draw:
         if "crash" in check.faults and self.members > 2 and self.chance():
             drawn["faults"] = f"crash {self.one(range(1, self.members))} at {self.one((1, 15, 60))}"
             drawn["detect_ms"] = self.one((0.0, 20.0))
-        return drawn
+        return drawn | {"until_ms": UNTIL_MS_LOSSY if _can_stall(drawn) else UNTIL_MS}
 
 
-def _can_stall(case: Options) -> bool:
-    return bool(case.link_loss or case.faults or case.duplicate or case.reorder)
+def _can_stall(options: Mapping[str, Any]) -> bool:
+    return any(name in options for name in ("link_loss", "duplicate", "reorder", "faults"))
 
 
 class _Different(Exception):
@@ -288,20 +288,13 @@ def _told(row: Row | None) -> str:
     return f"[at {at_ps} ps member {member} {what}]"
 
 
-def _main(told: str) -> int:
-    """Run seeds in this process, which is said to compile nothing; print what is wrong."""
-    import ast
-
-    named, faults, options, seeds = ast.literal_eval(told)
+def main() -> None:
+    """Run seeds in this process, which is told to compile nothing; print what is wrong."""
+    named, faults, options, seeds = ast.literal_eval(sys.argv[1])
     check = _Check(named, faults, options)
     try:
         for seed in seeds:
             check.run(seed)
     except StablecastError as error:
         print(error)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1]))
+        sys.exit(1)
