@@ -57,8 +57,15 @@ def _hints(base: type) -> dict[str, Any]:
     for name, hint in inspect.get_annotations(base).items():
         text = getattr(hint, "__forward_arg__", hint)  # as a named tuple keeps it
         if not name.startswith("_"):
-            hints[name] = eval(text, module) if isinstance(text, str) else text
+            hints[name] = _evaluated(base, name, text, module) if isinstance(text, str) else text
     return hints
+
+
+def _evaluated(base: type, name: str, text: str, module: dict[str, Any]) -> Any:
+    try:
+        return eval(text, module)
+    except Exception as error:
+        raise InvalidInput(f"{_where(base, name)}: {type(error).__name__}: {error}") from None
 
 
 RESERVED = (*EVERY_MEMBER, "address", "layout", "view")
