@@ -87,14 +87,14 @@ def compile_for(function: Any, *arguments: Any) -> None:
 
 
 def _compiled(function: F, **options: bool) -> F:
+    if numba.config.DISABLE_JIT:
+        return function
     code = function.__code__
     for name in UNUSABLE:
         if name in code.co_names and name not in function.__globals__:
             raise KernelError(
                 f"{code.co_filename}, line {_line_of(code, name)}: a kernel cannot call {name}()"
             )
-    if numba.config.DISABLE_JIT:
-        return function
     # Said of each kernel: numba else gives what is called from an inlined one the same treatment.
     targetoptions = {
         "nopython": True,
