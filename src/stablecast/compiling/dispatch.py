@@ -273,7 +273,7 @@ def _compiling(which: KernelDispatcher) -> Iterator[None]:
         if not _INNERMOST:
             # numba keeps an error, and raises the same one for the next call.
             _INNERMOST.append(getattr(error, "described", None) or _described(which, error))
-        error.described = _INNERMOST[0]  # type: ignore[attr-defined]
+        vars(error)["described"] = _INNERMOST[0]
         if len(_UNDER_WAY) == 1:
             raise _INNERMOST[0] from None
         raise
@@ -354,7 +354,8 @@ def _reason(text: str, names: dict[str, Any]) -> str:
 
 def _unknown_attribute(name: str, kind: str, layout: str, names: dict[str, Any]) -> str:
     """Say that a member, a message or the parameters have no such field, and which ones there are."""
-    known = ATTRIBUTES.get(kind + layout) or getattr(names.get(kind), "_fields", ())
+    known: tuple[str, ...] = ATTRIBUTES.get(kind + layout, ())
+    known = known or getattr(names.get(kind), "_fields", ())
     what = {"Member": "a member has", "Params": "there is"}.get(kind, f"{kind} has")
     sort = "parameter" if kind == "Params" else "field"
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
@@ -376,7 +377,7 @@ def _foreign_reason(text: str) -> tuple[str, str]:
 def _wrong_field(line: str, names: dict[str, Any]) -> str:
     """Say which field of a message in a line it does not have, if a line gives one by such a name."""
     for made, arguments in re.findall(r"\b(\w+)\s*\((?=([^()]*))", line):
-        fields = getattr(names.get(made), "_fields", None)
+        fields: tuple[str, ...] = getattr(names.get(made), "_fields", ())
         for name in re.findall(r"(\w+)\s*=[^=]", arguments) if fields else ():
             if name not in fields:
                 return _unknown_attribute(name, made, "", names)
