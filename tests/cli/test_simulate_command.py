@@ -193,11 +193,10 @@ def test_the_protocol_may_come_behind_options_and_their_values(capsys):
 def test_a_file_that_defines_a_protocol_runs_with_its_own_options(capsys, tmp_path):
     file = tmp_path / "mild_coordp.py"
     file.write_text(
-        "import dataclasses\n"
         "from stablecast.protocols import coordp\n"
         "from stablecast.protocols.contract.parameters import FLAG, Parameter\n"
         "MILD = Parameter('mild', FLAG, False, 'Be mild.')\n"
-        "PROTOCOL = dataclasses.replace(coordp.PROTOCOL, name='mild_coordp',"
+        "PROTOCOL = coordp.PROTOCOL.replace(about='mild_coordp: an example.',"
         " parameters=(*coordp.PROTOCOL.parameters, MILD))\n"
     )
     assert "Be mild." in run(capsys, "simulate", str(file), "--help")[1]
