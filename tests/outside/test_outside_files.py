@@ -35,7 +35,7 @@ def test_its_parameters_change_the_run(capsys):
 
 def test_it_is_described(capsys):
     text = printed(capsys, "protocols", str(DOUBLING))
-    assert text.startswith("doubling: members tell each other")
+    assert text.startswith("doubling: members tell others at distances that double")
     assert "fanout   Members that a member tells in a step. Accepted: 1 to 8. Default: 1." in text
     told = json.loads(printed(capsys, "protocols", str(DOUBLING), "--json"))
     assert (told["name"], told["file"], told["messages"]) == ("doubling", str(DOUBLING), ["TELL"])

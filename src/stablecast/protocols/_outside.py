@@ -28,7 +28,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -36,6 +35,8 @@ from typing import TYPE_CHECKING, Any
 from stablecast.errors import InvalidInput, StablecastError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from stablecast.protocols.contract import Protocol
 
 ENTRY_POINTS = "stablecast.protocols"
@@ -281,11 +282,13 @@ def declared_at(protocol: Protocol, word: str) -> str:
 
 
 @cache
-def installed() -> dict[str, metadata.EntryPoint]:
+def installed() -> dict[str, EntryPoint]:
     """Return the entry points of installed packages by name; one that is not usable is a warning."""
+    from importlib import metadata
+
     from stablecast.protocols import protocol_titles
 
-    found: dict[str, metadata.EntryPoint] = {}
+    found: dict[str, EntryPoint] = {}
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         if entry.name in protocol_titles():
             _warn(entry, "the name is taken by a protocol of this package")
@@ -339,7 +342,7 @@ def installed_titles() -> dict[str, str]:
     return titles
 
 
-def _warn(entry: metadata.EntryPoint, why: str) -> None:
+def _warn(entry: EntryPoint, why: str) -> None:
     told = why if why.startswith("entry point") else f"entry point {entry.name} = {entry.value}: {why}"
     warnings.warn(f"{told}; it is left out", ProtocolWarning, stacklevel=2)
 
