@@ -106,7 +106,8 @@ OUTSIDE = """
 from stablecast.protocols import coordp
 from stablecast.protocols.contract.parameters import TIME, Parameter
 WAIT = Parameter("wait", TIME, 1.0, "How long to wait.", unit="ms", above=0)
-PROTOCOL = coordp.PROTOCOL.replace(about="swept_coordp: an example.", parameters=(*coordp.PROTOCOL.parameters, WAIT)
+PROTOCOL = coordp.PROTOCOL.replace(
+    about="swept_coordp: an example.", parameters=(*coordp.PROTOCOL.parameters, WAIT)
 )
 """
 

@@ -57,7 +57,8 @@ OUTSIDE = """
 from stablecast.protocols import coordp
 from stablecast.protocols.contract.parameters import TIME, Parameter
 CALM = Parameter("calm", TIME, 1.0, "How long to be calm.", unit="ms", above=0)
-PROTOCOL = coordp.PROTOCOL.replace(about="calm_coordp: an example.", parameters=(*coordp.PROTOCOL.parameters, CALM)
+PROTOCOL = coordp.PROTOCOL.replace(
+    about="calm_coordp: an example.", parameters=(*coordp.PROTOCOL.parameters, CALM)
 )
 """
 
