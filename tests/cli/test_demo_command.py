@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from stablecast.cli.main import main
-from stablecast.live.options import live_protocols
+from stablecast.live.choice import live_protocols
 from stablecast.trace.verdict import judge_files
 
 COMMAND = [sys.executable, "-m", "stablecast.cli.main", "demo"]
