@@ -37,6 +37,7 @@ from numba.core import codegen, cpu, dispatcher, errors, registry, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
+TARGET_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 UNUSABLE = ("breakpoint", "input", "open", "print")
 """Functions of Python that a kernel cannot call; ``print`` inside one would wait for ever."""
 
@@ -89,7 +90,13 @@ def _compiled(function: F, **options: bool) -> F:
     if numba.config.DISABLE_JIT:
         return function
     # Said of each kernel: numba else gives what is called from an inlined one the same treatment.
-    targetoptions = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": False}
+    targetoptions = {
+        "nopython": True,
+        "nogil": True,
+        "error_model": "numpy",
+        "_nrt": False,
+        "forceinline": False,
+    }
     targetoptions |= options
     made: Any = KernelDispatcher(function, {}, targetoptions)
     made.enable_caching()

@@ -70,7 +70,7 @@ def own_options(protocol_name: str, network: str, resend_ms: float | None) -> tu
             options[name] = SENDERS
     if not protocol.runs.by_timers:
         options["period_ms"] = PERIOD_MS
-    if network == TREE and protocol.cast == "unicast":
+    if network == TREE and protocol.runs.cast == "unicast":
         options["cast"] = "multicast"
     return tuple(options.items())
 
