@@ -96,9 +96,7 @@ def live_protocols() -> list[str]:
 
 def live_protocol(named: str | Protocol) -> Protocol:
     """Return a protocol, if live groups can run it."""
-    if not isinstance(named, str | Protocol) or (
-        isinstance(named, str) and not is_path(named) and named not in protocol_names()
-    ):
+    if not isinstance(named, str | Protocol):
         raise unknown_name("protocol", str(named), live_protocols())
     found = find_protocol(named)
     if found.runs.delivers:
