@@ -148,5 +148,5 @@ def test_a_message_that_makes_a_member_send_without_end_is_noticed():
     """A neighbour that claims to be far ahead, and to know of nobody, makes the other member follow it."""
     tracker = tracker_of("cubefulldist", members=2)
     kind = kind_of(tracker, "STABILITY")
-    with pytest.raises(StablecastError, match="cubefulldist sends more than"):
+    with pytest.raises(StablecastError, match="cubefulldist: a call sends more than"):
         is_taken(tracker, Stability(VIEW, kind, [1, 1_000], [0, 0, 0]))

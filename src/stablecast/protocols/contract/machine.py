@@ -110,14 +110,12 @@ class Machine:
         )
         self.me: Any = self.rows[index]
         width = declaration.row_width(sizes)
-        room, self._most_arrays = protocol.most_sends(sizes), protocol.most_arrays(sizes)
         self._sent = make_outbox(
-            room,
-            arrays=np.zeros((self._most_arrays + 1, width), dtype),
-            array_count=self._most_arrays + 1,
+            protocol.most_sends(sizes),
+            arrays=np.zeros((protocol.most_arrays(sizes), width), dtype),
+            array_count=protocol.most_arrays(sizes),
             changes=sizes.group + 1 if protocol.runs.by_timers else 0,
-        )._replace(slot=np.minimum(np.arange(room + 1), self._most_arrays))
-        # Arrays beyond the most that one call may send go into the last row, which is not read.
+        )
         self._sent.share(self.rows)
         self._marks: memoryview = self._sent.marks.view(np.int64).data
         self._arrived = Arrived(self.rows, np.zeros(NUMBERS_MAX, np.int64), np.zeros(width, dtype))
@@ -227,15 +225,18 @@ class Machine:
         return self._sends()
 
     def _sends(self) -> list[Sent]:
-        marks = self._marks
+        marks, sent = self._marks, self._sent
         if marks[_TIMER] != AS_IT_IS:
             self._timer = marks[_TIMER]
-        if marks[_OVERFLOW] or marks[_ARRAYS] > self._most_arrays:
-            raise StablecastError(self._too_many())
+        if marks[_OVERFLOW]:
+            raise StablecastError(
+                f"{self.protocol.name}: a call sends more than {sent.kind.size} messages or {sent.slot.size}"
+                " arrays (raise the 'sends' or 'arrays' of its kernels), or sends again before it has sent"
+            )
         count = marks[_SENDS]
         if not count:
             return []
-        sent, made, row = self._sent, [], -1
+        made, row = [], -1
         columns = (sent.kind, sent.dest, sent.carries, sent.payload, sent.numbers)
         for kind, dest, carries, payload, numbers in zip(*(c[:count].tolist() for c in columns), strict=True):
             row += carries == ARRAY
@@ -248,15 +249,6 @@ class Machine:
         array: IntArray = self.me.received if carries == RECEIVED else self._sent.arrays[row]
         return array[: self._widths[kind]].copy()
 
-    def _too_many(self) -> str:
-        what, most, where = "messages", self._sent.kind.size, "sends"
-        if not self._marks[_OVERFLOW]:
-            what, most, where = "messages with arrays", self._most_arrays, "arrays"
-        return (
-            f"{self.protocol.name} sends more than {most} {what} in one call (raise the '{where}' of its"
-            " kernels)"
-        )
-
 
 def lone_machine(protocol: Protocol) -> Machine:
     """Return the machine of a group of one, to compile its entry points."""
@@ -268,7 +260,6 @@ def lone_machine(protocol: Protocol) -> Machine:
 COMPILED = {"init": 3, "start": 3, "timer": 3, "leave": 3, "receive": 7, "gone": 5, "attach": 5, "take": 6}
 """The entry points, and how many whole numbers each takes."""
 _PLACE = {name: number for number, name in enumerate(MARKS.names or ())}
-_SENDS, _ARRAYS = _PLACE["sends"], _PLACE["arrays"]
-_LEARNED, _FINISHED = _PLACE["learned"], _PLACE["finished"]
+_SENDS, _LEARNED, _FINISHED = _PLACE["sends"], _PLACE["learned"], _PLACE["finished"]
 _TIMER, _CHANGES, _OVERFLOW = _PLACE["timer"], _PLACE["changes"], _PLACE["overflow"]
 _CLEARED = np.array([AS_IT_IS if name == "timer" else 0 for name in _PLACE], np.int64).data
