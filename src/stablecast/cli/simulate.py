@@ -97,7 +97,7 @@ def named_protocol(args: list[str], options: dict[str, Option]) -> str | None:
     A word is not the value of an option before it, unless that is an option of the protocol, which is not
     known yet.
     """
-    from stablecast.protocols import is_path, protocol_titles
+    from stablecast.protocols import is_known, is_path, protocol_titles
 
     taking = {option.flag for option in options.values() if option.type is not bool} | {"--trace"}
     words = [
@@ -106,7 +106,7 @@ def named_protocol(args: list[str], options: dict[str, Option]) -> str | None:
         if not word.startswith("-") and before not in taking
     ]
     known = (word for word in words if word in protocol_titles() or is_path(word))
-    return next(known, words[0] if words else None)
+    return next(known, None) or next(filter(is_known, words), words[0] if words else None)
 
 
 def _flags(args: list[str]) -> list[str]:
@@ -143,6 +143,7 @@ def _option(option: Option) -> inspect.Parameter:
 
 def run(given: dict[str, Any]) -> int:
     """Run the options that were given and print the result."""
+    from stablecast.protocols import naming_lines
     from stablecast.protocols import protocol as find_protocol
     from stablecast.simulate.compiled import is_compiled
     from stablecast.simulate.options import Options
@@ -150,9 +151,11 @@ def run(given: dict[str, Any]) -> int:
     trace, as_json = given.pop("trace", None), given.pop("as_json", False)
     options = Options(**given)
     protocol = find_protocol(options.protocol)
-    if not is_compiled(protocol):
-        print(f"# compiling {protocol.name}'s loop, once: up to a minute", file=sys.stderr, flush=True)
-    result = _run(options.setup(), trace, shown=not as_json)
+    with naming_lines(protocol.file):
+        setup = options.setup()
+        if not is_compiled(protocol):
+            print(f"# compiling {protocol.name}'s loop, once: up to a minute", file=sys.stderr, flush=True)
+        result = _run(setup, trace, shown=not as_json)
     if as_json:
         print(json.dumps(result.as_json()))
     else:

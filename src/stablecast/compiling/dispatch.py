@@ -23,6 +23,7 @@ What can go wrong
 
 from __future__ import annotations
 
+import difflib
 import linecache
 import re
 from collections.abc import Callable, Iterator
@@ -71,6 +72,11 @@ def apart(function: F) -> F:
     if isinstance(made, KernelDispatcher):
         made.apart = True
     return made
+
+
+def is_kernel(function: Any) -> bool:
+    """Tell whether a function is a kernel; without compilation every function may be one."""
+    return isinstance(function, KernelDispatcher) or (bool(numba.config.DISABLE_JIT) and callable(function))
 
 
 def compile_for(function: Any, *arguments: Any) -> None:
@@ -251,15 +257,20 @@ _UNDER_WAY: list[KernelDispatcher] = []
 _INNERMOST: list[KernelError] = []
 """The first error of the compilation under way: that of the innermost kernel."""
 
+COMPILER_ERRORS = (errors.NumbaError, TypeError, ValueError, LookupError, AttributeError, NotImplementedError)
+"""What numba raises about a kernel; a signal's exception is none of these."""
+
 
 @contextmanager
 def _compiling(which: KernelDispatcher) -> Iterator[None]:
     _UNDER_WAY.append(which)
     try:
         yield
-    except errors.NumbaError as error:
+    except COMPILER_ERRORS as error:
         if not _INNERMOST:
-            _INNERMOST.append(_described(which, error))
+            # numba keeps an error, and raises the same one for the next call.
+            _INNERMOST.append(getattr(error, "described", None) or _described(which, error))
+        error.described = _INNERMOST[0]  # type: ignore[attr-defined]
         if len(_UNDER_WAY) == 1:
             raise _INNERMOST[0] from None
         raise
@@ -295,21 +306,85 @@ def _callees(library: Any) -> list[Any]:
     return found[::-1]
 
 
-def _described(which: KernelDispatcher, error: Any) -> KernelError:
+ATTRIBUTES: dict[str, tuple[str, ...]] = {}
+"""For each compiled type that kernels read by names: the names that it has."""
+
+
+def _described(which: KernelDispatcher, error: Exception) -> KernelError:
     """Say in one line what is wrong in a kernel, and where."""
-    file = which.py_func.__code__.co_filename
-    lines = [int(number) for number in re.findall(rf'File "{re.escape(file)}", line (\d+)', str(error))]
+    code = which.py_func.__code__
+    file = code.co_filename
+    lines = [int(number) for number in re.findall(rf"at {re.escape(file)} \((\d+)\)", str(error))]
     location = getattr(error, "loc", None)
     if not lines and location is not None and location.filename == file:
         lines = [location.line]
-    line = lines[-1] if lines else which.py_func.__code__.co_firstlineno
-    return KernelError(f"{file}, line {line}: {_reason(str(error))} (in the kernel {which.py_func.__name__})")
+    if isinstance(error, errors.NumbaError):
+        reason = _reason(str(error), which.py_func.__globals__)
+        named = re.search(r"NameError: name '(\w+)'", reason)
+        line = lines[-1] if lines else _line_with(code, rf"\b{named[1]}\b" if named else "")
+    else:
+        reason, pattern = _foreign_reason(str(error))
+        line = _line_with(code, pattern)
+        reason = _wrong_field(linecache.getline(file, line), which.py_func.__globals__) or reason
+    return KernelError(f"{file}, line {line}: {reason} (in the kernel {which.py_func.__name__})")
 
 
-def _reason(text: str) -> str:
-    """Return the part of numba's message that speaks of the kernel."""
+def _reason(text: str, names: dict[str, Any]) -> str:
+    """Return the part of numba's message that speaks of the kernel, in our words where we have some."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    rejected = re.search(r"raised a specific error:\s*TypingError: (.+)", text)
+    if rejected:
+        return rejected[1].strip()
+    unknown = re.search(r"Unknown attribute '(\w+)' of type (\w+)(\[\w+\])?", text)
+    unset = re.search(r"Cannot resolve setattr: \((\w+)(\[\w+\])?\S*?\)\.(\w+) =", text)
+    if unknown:
+        return _unknown_attribute(unknown[1], unknown[2], unknown[3] or "", names)
+    if unset:
+        return _unknown_attribute(unset[3], unset[1], unset[2] or "", names)
     skipped = ("Failed in", "During:", "File ", "<source", "There are", "- Of which", "Overload of", "^", "-")
     told = [line.strip() for line in text.splitlines()]
     told = [line for line in told if line and not line.startswith(skipped)]
+    if len(told) > 1 and told[0].endswith("found for signature:"):
+        return f"there is no {told[1].lstrip('> ')}"
     return re.sub(r"\s+", " ", told[0]) if told else "it cannot be compiled"
+
+
+def _unknown_attribute(name: str, kind: str, layout: str, names: dict[str, Any]) -> str:
+    """Say that a member, a message or the parameters have no such field, and which ones there are."""
+    known = ATTRIBUTES.get(kind + layout) or getattr(names.get(kind), "_fields", ())
+    what = {"Member": "a member has", "Params": "there is"}.get(kind, f"{kind} has")
+    sort = "parameter" if kind == "Params" else "field"
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"{what} no {sort} {name}{hint}" + (f" (accepted: {', '.join(known)})" if known else "")
+
+
+def _foreign_reason(text: str) -> tuple[str, str]:
+    """Return the reason of an error that is none of numba's own, and what the kernel's line looks like."""
+    made = re.match(r"In '<class '[\w.]*?(\w+)'>': (.+)", text)
+    if made:
+        return f"{made[1]}: {made[2]}", rf"\b{made[1]}\s*\("
+    unset = re.match(r"(\w+) is not a number that can be set", text)
+    if unset:
+        return text, rf"\.{unset[1]}\s*\S{{0,2}}=[^=]"
+    return " ".join(text.split()), ""
+
+
+def _wrong_field(line: str, names: dict[str, Any]) -> str:
+    """Say which field of a message in a line it does not have, if a line gives one by such a name."""
+    for made, arguments in re.findall(r"\b(\w+)\s*\((?=([^()]*))", line):
+        fields = getattr(names.get(made), "_fields", None)
+        for name in re.findall(r"(\w+)\s*=[^=]", arguments) if fields else ():
+            if name not in fields:
+                return _unknown_attribute(name, made, "", names)
+    return ""
+
+
+def _line_with(code: Any, pattern: str) -> int:
+    """Return the first line of a function that a pattern is found in, else the function's own."""
+    first = int(code.co_firstlineno)
+    last = max((line for _, _, line in code.co_lines() if line is not None), default=first)
+    for number in range(first + 1, last + 1):
+        if pattern and re.search(pattern, linecache.getline(code.co_filename, number)):
+            return number
+    return first

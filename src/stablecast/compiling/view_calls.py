@@ -9,6 +9,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 from numba.np import arrayobj
@@ -175,8 +176,22 @@ class _Send(AbstractTemplate):
     def generic(self, args: Any, kwargs: Any) -> Any:
         out, _, message = args
         if isinstance(out, OutboxType) and isinstance(message, types.BaseNamedTuple):
+            _check_sent(message)
             return signature(types.none, out, types.int64, message)
         return None
+
+
+def _check_sent(message: Any) -> None:
+    """Refuse a message that no kernel receives, or with a number in the place of an array."""
+    sent = message.instance_class
+    laid = MESSAGES.get(sent)
+    if laid is None:
+        raise TypingError(f"{sent.__name__} is sent, and no kernel receives it")
+    for name, kind in zip(sent._fields, message, strict=True):
+        is_number = isinstance(kind, (types.Integer, types.Boolean))
+        if is_number != (name in laid.numbers):
+            declared, given = ("a number", "an array") if name in laid.numbers else ("an array", "a number")
+            raise TypingError(f"field {name} of {sent.__name__} is {declared}, and is given {given}: {kind}")
 
 
 @infer_global(send_again)
@@ -261,26 +276,32 @@ def _send_arrays(b: _Sending, k: Any, laid: MessageLayout, by_name: Mapping[str,
 
 
 def _copy_arrays(b: _Sending, k: Any, laid: MessageLayout, arrays: Mapping[str, Any]) -> None:
-    builder = b.builder
-    b.entry("carries", k, ARRAY)
-    slot = b.load("slot", builder.load(b.mark("arrays")))
-    row = builder.add(b.word("arrays"), builder.mul(slot, b.word("arrays_step")))
-    for name, word in laid.arrays.items():
-        data = arrays[name].data
-        item = ir.Constant(b.word_type, 8 if data.type.pointee.width == 64 else 4)
-        place = builder.inttoptr(builder.add(row, b.word(word)), data.type)
-        cgutils.raw_memcpy(builder, place, data, b.word(word + 1), item)
-    b.add_one("arrays")
+    builder, made = b.builder, b.builder.load(b.mark("arrays"))
+    with builder.if_else(builder.icmp_signed("<", made, b.word("array_room"))) as (fits, not_):
+        with fits:
+            b.entry("carries", k, ARRAY)
+            slot = b.load("slot", made)
+            row = builder.add(b.word("arrays"), builder.mul(slot, b.word("arrays_step")))
+            for name, word in laid.arrays.items():
+                data = arrays[name].data
+                item = ir.Constant(b.word_type, 8 if data.type.pointee.width == 64 else 4)
+                place = builder.inttoptr(builder.add(row, b.word(word)), data.type)
+                cgutils.raw_memcpy(builder, place, data, b.word(word + 1), item)
+            b.add_one("arrays")
+        with not_:
+            b.entry("carries", k, NOTHING)
+            b.add_one("overflow")
 
 
 @lower_builtin(send_again, OutboxType, types.int64)
 def _send_again(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     b = _Sending(context, builder, sig.args[0], args[0])
-    k = builder.load(b.mark("sends"))
-    one = ir.Constant(b.word_type, 1)
-    with builder.if_else(builder.icmp_signed("<", k, b.word("room"))) as (fits, not_):
+    k, one = builder.load(b.mark("sends")), ir.Constant(b.word_type, 1)
+    before = builder.sub(k, one)
+    # Without a sign, what is before the first send is above everything.
+    there = builder.icmp_unsigned("<", before, builder.sub(b.word("room"), one))
+    with builder.if_else(there) as (fits, not_):
         with fits:
-            before = builder.sub(k, one)
             for name in ("kind", "payload"):
                 b.entry(name, k, b.load(name, before))
             b.entry("dest", k, args[1])

@@ -26,8 +26,9 @@ from numba.extending import (
 )
 from numba.np import arrayobj
 
+from stablecast.compiling.dispatch import ATTRIBUTES
 from stablecast.compiling.tables import TableType
-from stablecast.compiling.views import MARKS, Arrived, Layout, MemberView, OutboxView, Rows, Slot, Words
+from stablecast.compiling.views import EVERY_MEMBER, MARKS, Arrived, Layout, MemberView, OutboxView, Rows, Slot, Words
 
 
 class _GroupType(types.Type):
@@ -38,6 +39,11 @@ class _GroupType(types.Type):
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         super().__init__(name=f"{self.what}[{layout.name}]")
+        ATTRIBUTES[self.name] = self.attributes()
+
+    def attributes(self) -> tuple[str, ...]:
+        """Return the names that kernels may read, for errors."""
+        return ()
 
 
 class RowsType(_GroupType):
@@ -51,11 +57,19 @@ class MemberType(_GroupType):
 
     what = "Member"
 
+    def attributes(self) -> tuple[str, ...]:
+        """Return the declared fields, and those that every member has."""
+        return (*(name for name, _ in self.layout.fields), *EVERY_MEMBER)
+
 
 class ParamsType(_GroupType):
     """The compiled type of a member's parameters."""
 
     what = "Params"
+
+    def attributes(self) -> tuple[str, ...]:
+        """Return the parameters."""
+        return tuple(name for name, _ in self.layout.params)
 
 
 class LayoutType(_GroupType):

@@ -65,7 +65,7 @@ class Marks(Record):
     changes: int
     """Members admitted or removed."""
     overflow: int
-    """Sends for which there was no room."""
+    """Sends, or arrays of sends, for which there was no room, or that repeat nothing."""
 
 
 MARKS = Marks.dtype
@@ -102,9 +102,14 @@ class Words:
         "arrays",
         "arrays_step",
         "room",
+        "array_room",
     )
     AT: ClassVar = {name: number for number, name in enumerate(NAMES)}
     COUNT = len(NAMES)
+
+
+EVERY_MEMBER = ("number", "group_size", "received", "stable", "seed", "guarded", "params", "attached")
+"""What every member has, whatever its protocol declares."""
 
 
 class Slot(NamedTuple):
@@ -330,6 +335,9 @@ class OutboxView:
             sent.carries[k] = NOTHING
         elif len(arrays) == 1 and arrays[0].ctypes.data == self._received.ctypes.data:
             sent.carries[k] = RECEIVED
+        elif marks["arrays"] >= sent.slot.size:
+            sent.carries[k] = NOTHING
+            marks["overflow"] += 1
         else:
             sent.carries[k] = ARRAY
             row = sent.arrays[sent.slot[marks["arrays"]]]
@@ -343,7 +351,7 @@ class OutboxView:
         """Send what was sent last to another member too."""
         sent, marks = self.rows, self.marks
         k = int(marks["sends"])
-        if k >= sent.kind.size:
+        if not 0 < k < sent.kind.size:
             marks["overflow"] += 1
             return
         sent.kind[k], sent.dest[k], sent.payload[k] = sent.kind[k - 1], dest, sent.payload[k - 1]
@@ -374,6 +382,7 @@ class SentRows(NamedTuple):
         rows.outbox = self
         rows.set("arrays_step", self.arrays.strides[0])
         rows.set("room", self.kind.size)
+        rows.set("array_room", self.slot.size)
 
 
 class Arrived:

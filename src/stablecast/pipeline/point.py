@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from stablecast.simulate.options import Options
+from stablecast.protocols import is_path, source_digest, text_of
+from stablecast.simulate.options import PROTOCOL, Options
 
 SIMULATE = "simulate"
 Value = str | int | float | bool
@@ -24,11 +26,16 @@ class Point:
     """For ``simulate``, those of its :class:`Options` that differ from the defaults."""
     task: str = SIMULATE
     """``simulate``, or ``package.module:function`` for a task of its own."""
+    source: str = ""
+    """Digest of the source of a protocol from outside the package, so that an edited one is another point."""
 
     @cached_property
     def key(self) -> str:
-        """A digest of the task and the options."""
-        text = json.dumps([self.task, dict(self.options)], sort_keys=True)
+        """A digest of the task and the options; of a protocol's file its name and text count, not its folder."""
+        told = dict(self.options)
+        if self.source:
+            told |= {PROTOCOL: Path(str(told[PROTOCOL])).name, "source": self.source}
+        text = json.dumps([self.task, told], sort_keys=True)
         return hashlib.blake2s(text.encode(), digest_size=12).hexdigest()
 
     @property
@@ -42,7 +49,14 @@ class Point:
 
 def simulation(options: Options | None = None, /, **fields: Any) -> Point:
     """Return the point of one simulation, by its options or by their fields."""
-    return Point((options or Options(**fields)).given())
+    given = (options or Options(**fields)).given()
+    return Point(given, source=source_digest(str(given[PROTOCOL])))
+
+
+def protocol_files(points: Iterable[Point]) -> dict[str, str]:
+    """Return the texts of the files that define the points' protocols, by their paths."""
+    named = {str(point.options[PROTOCOL]) for point in points if point.task == SIMULATE}
+    return {name: text_of(name) for name in sorted(named) if is_path(name)}
 
 
 def task_point(task: str, /, **options: Value) -> Point:

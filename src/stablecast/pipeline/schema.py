@@ -12,12 +12,17 @@ import dataclasses
 import json
 import types
 import typing
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from stablecast.errors import InvalidInput
 from stablecast.multicast.bimodal_result import Delivery
+from stablecast.pipeline.point import Point
+from stablecast.protocols import declared_at
+from stablecast.protocols import protocol as find_protocol
 from stablecast.simulate.options import Options, all_options, protocol_options
 from stablecast.simulate.result import Result, TrafficResult
 
@@ -116,6 +121,7 @@ def options_of(row: Row) -> dict[str, Any]:
 def option_columns(options: Options) -> Row:
     """Return the columns of a simulation's options; those that its protocol does not have are None."""
     row = {name: options.value(name) for name in OPTION_COLUMNS}
+    row["protocol"] = find_protocol(options.protocol).name
     for name, option in protocol_options(options.protocol).items():
         if name not in OPTION_COLUMNS:
             value = options.value(name)
@@ -123,14 +129,49 @@ def option_columns(options: Options) -> Row:
     return row
 
 
-def table_of(rows: list[Row]) -> pa.Table:
-    """Return rows as a table of the schema, with the columns of protocols from outside the package."""
+def further_columns_of(points: Iterable[Point]) -> dict[str, pa.DataType]:
+    """Return the columns that only protocols from outside the package have, and refuse those that do not fit.
+
+    A parameter may share its column with one of the package's protocols if it has the same type, and not with
+    a column of the result.
+    """
+    found: dict[str, pa.DataType] = {}
+    for name in dict.fromkeys(str(point.options["protocol"]) for point in points if point.source):
+        protocol = find_protocol(name)
+        for option, kind in parameter_columns(name).items():
+            where = declared_at(protocol, protocol.options[option].name)
+            if option in COLUMNS and (option not in OPTION_COLUMNS or COLUMNS[option] != kind):
+                raise InvalidInput(f"{where}{option} is a column of results already (accepted: another name)")
+            if found.setdefault(option, kind) != kind:
+                raise InvalidInput(
+                    f"{where}{option} is of type {kind}, and of type {found[option]} in another protocol of"
+                    " this sweep (accepted: another name)"
+                )
+    return {name: kind for name, kind in found.items() if name not in COLUMNS}
+
+
+def parameter_columns(protocol: str) -> dict[str, pa.DataType]:
+    """Return the columns of a protocol's parameters with their types."""
+    return {name: _TYPES[option.type] for name, option in protocol_options(protocol).items()}
+
+
+def table_of(rows: list[Row], known: Mapping[str, pa.DataType] | None = None) -> pa.Table:
+    """Return rows as a table of the schema, with the columns of protocols from outside the package.
+
+    ``known`` has types of such columns, for those that have no value here.
+    """
     schema = SCHEMA
-    for name in dict.fromkeys(name for row in rows for name in row):
-        if name not in COLUMNS:
-            found = {type(row[name]) for row in rows if row.get(name) is not None}
-            schema = schema.append(pa.field(name, _TYPES[found.pop()] if found else pa.null()))
+    for name in dict.fromkeys(name for row in rows for name in row if name not in COLUMNS):
+        found = {type(row[name]) for row in rows if row.get(name) is not None}
+        kind = (known or {}).get(name) or (_TYPES[found.pop()] if found else pa.null())
+        schema = schema.append(pa.field(name, kind))
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def further_columns(schema: pa.Schema) -> dict[str, pa.DataType]:
+    """Return the columns of a table that only protocols from outside the package have."""
+    kinds = zip(schema.names, schema.types, strict=True)
+    return {name: kind for name, kind in kinds if name not in COLUMNS and kind != pa.null()}
 
 
 def has_layout(schema: pa.Schema) -> bool:

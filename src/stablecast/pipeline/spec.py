@@ -19,7 +19,8 @@
 The points of a grid are all combinations of its values; equal points of several grids are run once.
 
 Keys are the declared options: those of the run, and those of every protocol that the grid names.  A point
-whose protocol lacks one of its options is refused.
+whose protocol lacks one of its options is refused.  A protocol may be a file, ``protocol = "mine.py"``, whose
+path is relative to the specification's folder.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from typing import Any
 
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.pipeline.point import Point, simulation
-from stablecast.protocols import is_path, protocol_names
+from stablecast.protocols import is_path
 from stablecast.simulate.knobs import Option
 from stablecast.simulate.options import PROTOCOL, all_options, known_options, run_options
 
@@ -125,12 +126,15 @@ class _Reader:
         for name in itertools.chain.from_iterable(n if isinstance(n, list) else [n] for n in named):
             if type(name) is not str:
                 raise self.refuse("grid", index, PROTOCOL, f"{name!r} is not accepted (accepted: a word)")
-            if not is_path(name) and name not in protocol_names():
-                raise self.refuse(
-                    "grid", index, PROTOCOL, str(unknown_name(PROTOCOL, name, protocol_names()))
-                )
-            found |= known_options(name)
+            try:
+                found |= known_options(self._located(name))
+            except InvalidInput as error:
+                raise self.refuse("grid", index, PROTOCOL, str(error)) from None
         return found
+
+    def _located(self, name: str) -> str:
+        """Return the path of a protocol's file as seen from anywhere; a name is returned as it is."""
+        return str((self.file.parent / name).resolve()) if is_path(name) else name
 
     def _point(self, combination: tuple[dict[str, Any], ...], index: int) -> Point:
         options: dict[str, Any] = {}
@@ -203,7 +207,7 @@ class _Reader:
     def _value(self, key: str, value: Any, index: int) -> Any:
         """Check one value of an option, and make a whole number a real one where those are asked for."""
         if key == PROTOCOL:
-            return value
+            return self._located(value)
         if key not in self.options:
             raise self.refuse("grid", index, key, self._unknown_key(key))
         option = self.options[key]

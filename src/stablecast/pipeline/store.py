@@ -12,7 +12,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -22,7 +22,16 @@ import pyarrow.parquet as pq
 
 from stablecast.errors import InvalidInput, StablecastError
 from stablecast.pipeline.point import Point
-from stablecast.pipeline.schema import DONE, SCHEMA, SCHEMA_VERSION, VERSION_KEY, Row, has_layout, table_of
+from stablecast.pipeline.schema import (
+    DONE,
+    SCHEMA,
+    SCHEMA_VERSION,
+    VERSION_KEY,
+    Row,
+    further_columns,
+    has_layout,
+    table_of,
+)
 
 RUNS, EARLIER, JOURNAL, LOCK = "runs.parquet", "earlier.parquet", "journal", ".lock"
 FLUSH_S, FLUSH_S_MAX = 1.0, 10.0
@@ -39,6 +48,7 @@ class Store:
         self.folder = folder
         self._lock: IO[str] | None = None
         self._rows: dict[str, Row] = {}
+        self._further: dict[str, pa.DataType] = {}
         self._unsaved: list[Row] = []
         self._saved_at = time.monotonic()
         self._files = 0
@@ -85,6 +95,16 @@ class Store:
         for file in (self.folder / EARLIER, self.folder / RUNS, *journal):
             if file.exists():
                 self._rows.update((row["key"], row) for row in read_rows(file))
+                self._further |= further_columns(pq.read_schema(file))
+
+    def expect(self, columns: Mapping[str, pa.DataType]) -> None:
+        """Learn the types of columns that rows to come may have beyond those of every table."""
+        for name, kind in columns.items():
+            if self._further.setdefault(name, kind) != kind:
+                raise InvalidInput(
+                    f"'{self.folder}' has a column {name} of type {self._further[name]}, and not {kind} (take"
+                    " another folder)"
+                )
 
     def rows_of(self, points: Iterable[Point]) -> list[Row]:
         """Return the rows that are there for some points, in the points' order."""
@@ -116,7 +136,7 @@ class Store:
             return
         self._files += 1
         file = self.folder / JOURNAL / f"{self._files:08d}-{os.getpid()}.parquet"
-        write_table(file, table_of(self._unsaved))
+        write_table(file, table_of(self._unsaved, self._further))
         self._unsaved = []
 
     def merge(self, points: Sequence[Point]) -> Path:
@@ -127,8 +147,8 @@ class Store:
         file = self.folder / RUNS
         # Rows that leave one file are in the other before, so none is ever in neither.
         if others:
-            write_table(self.folder / EARLIER, table_of(others))
-        write_table(file, table_of(self.rows_of(points)))
+            write_table(self.folder / EARLIER, table_of(others, self._further))
+        write_table(file, table_of(self.rows_of(points), self._further))
         if not others:
             (self.folder / EARLIER).unlink(missing_ok=True)
         shutil.rmtree(self.folder / JOURNAL, ignore_errors=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stablecast.pipeline.execute import Executor, Stop, execute
-from stablecast.pipeline.point import SIMULATE, Point
+from stablecast.pipeline.point import SIMULATE, Point, protocol_files
 from stablecast.pipeline.runs import Runs
-from stablecast.pipeline.schema import DONE, Row
+from stablecast.pipeline.schema import DONE, Row, further_columns_of
 from stablecast.pipeline.session import data_conf, is_local, spark_session
 from stablecast.pipeline.store import Store
 from stablecast.pipeline.swept_traces import (
@@ -27,6 +27,7 @@ from stablecast.pipeline.swept_traces import (
     trace_folder,
 )
 from stablecast.pipeline.tasks import Terms
+from stablecast.protocols import is_path
 from stablecast.simulate.warm import warm
 
 if TYPE_CHECKING:
@@ -131,14 +132,16 @@ def sweep(
     wanted = again or Again()
     if analyze:
         check_analysis(out, points)
+    columns = further_columns_of(points)
     with Store(out) as store, _Spark(where or Where(), data=analyze) as spark:
+        store.expect(columns)
         missing = _missing(store, points, wanted, watching, traces=traces or analyze)
         kept, computed, interrupted = len(points) - len(missing), 0, False
         watching.begin(len(points), kept)
         try:
             if missing:
                 forget(out, missing)
-                terms = _terms(out, time_limit_s, traces or analyze)
+                terms = _terms(out, missing, time_limit_s, traces or analyze)
                 computed, interrupted = _compute(missing, store, spark, terms, watching)
         finally:
             watching.end()
@@ -182,9 +185,10 @@ class _Spark:
         return self._session
 
 
-def _terms(out: Path, time_limit_s: float | None, traces: bool) -> Terms:
+def _terms(out: Path, points: list[Point], time_limit_s: float | None, traces: bool) -> Terms:
     folder = str(trace_folder(out).resolve()) if traces else None
-    return Terms(time_limit_s=time_limit_s, traces=folder, sources=_sources())
+    files = protocol_files(points)
+    return Terms(time_limit_s=time_limit_s, traces=folder, sources=_sources(), files=files)
 
 
 def _missing(
@@ -226,7 +230,8 @@ def _compute(
         warm(protocols, say=watcher.say)
     done = failed = 0
     watcher.say(f"starting Spark on {master or 'every core of this machine'}")
-    session = spark.session(protocols)
+    # Files are shipped with the points: executors of a cluster need not have them.
+    session = spark.session([name for name in protocols if not is_path(name)])
     watcher.say(f"{len(points):,} points to run on {session.sparkContext.defaultParallelism} cores")
 
     patience = _Patience(watcher)

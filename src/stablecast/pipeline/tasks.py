@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from stablecast.pipeline.schema import (
     option_columns,
     result_columns,
 )
+from stablecast.protocols import is_path, naming_lines, provide, source_digest
 from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols.contract import Role
 from stablecast.simulate.options import Options
@@ -63,6 +65,8 @@ class Terms:
     """Folder, seen from every executor, for the events of each point's data traffic."""
     sources: str = ""
     """Digest of the simulator's sources that the driver runs."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts of the files that define protocols, by the paths that points name them by."""
 
 
 def run_point(point: Point, terms: Terms) -> Row:
@@ -70,7 +74,7 @@ def run_point(point: Point, terms: Terms) -> Row:
     began = time.perf_counter()
     row = _row_before(point, terms)
     try:
-        with _time_limit(terms.time_limit_s):
+        with _time_limit(terms.time_limit_s), naming_lines(_file_of(point)):
             outcome = _outcome(point, terms)
         row |= result_columns(outcome.result) if outcome.result is not None else {}
         row |= {"extra": dict(outcome.extra) or None, "status": DONE}
@@ -95,8 +99,24 @@ def failed_row(point: Point, terms: Terms, error: str) -> Row:
 def run_batch(batches: Iterable[tuple[Terms, list[Point]]]) -> Iterator[Row]:
     """Run what Spark hands to one task."""
     for terms, points in batches:
+        provide(terms.files)
+        compile_files(terms.files)
         for point in points:
             yield run_point(point, terms)
+
+
+@cache
+def _compile_once(path: str, digest: str) -> None:
+    """Compile a protocol's loop, one process of a machine after the other, so that the next ones find it."""
+    from stablecast.pipeline.daemon import preload
+
+    preload([path])
+
+
+def compile_files(files: Iterable[str]) -> None:
+    """Compile the loops of protocols from files, which this machine may never have seen."""
+    for path in files:
+        _compile_once(path, source_digest(path))
 
 
 def _row_before(point: Point, terms: Terms) -> Row:
@@ -108,6 +128,12 @@ def _row_before(point: Point, terms: Terms) -> Row:
     else:
         row |= {name: point.options.get(name) for name in OPTION_COLUMNS}
     return row | {"version": __version__, "sources": terms.sources}
+
+
+def _file_of(point: Point) -> str:
+    """Return the file of a point's protocol, whose lines errors name; empty if there is none."""
+    name = str(point.options.get("protocol", ""))
+    return name if point.task == SIMULATE and is_path(name) else ""
 
 
 def _outcome(point: Point, terms: Terms) -> Outcome:

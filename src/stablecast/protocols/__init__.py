@@ -2,21 +2,21 @@
 
 ``protocol("s_coordp")`` returns one; ``protocol_names()`` and ``protocol_titles()`` list them without
 importing any, so a list costs no compilation.  A protocol from outside the package is found by the path of
-its file, ``protocol("my/idea.py")``: the file defines ``PROTOCOL``, as those of this folder do.
+its file, ``protocol("my/idea.py")``: the file defines ``PROTOCOL``, as those of this folder do.  One of an
+installed package is found by the name of its entry point in the group ``stablecast.protocols``.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stablecast.errors import InvalidInput, unknown_name
+from stablecast.errors import unknown_name
+from stablecast.protocols._outside import declared_at, is_path, naming_lines, provide, text_of
 
 if TYPE_CHECKING:
     from stablecast.protocols.contract import Protocol
@@ -26,7 +26,7 @@ _FOLDER = Path(__file__).parent
 
 @cache
 def protocol_titles() -> dict[str, str]:
-    """Return each protocol's one-line title, read from its source without importing it.
+    """Return the one-line title of each protocol of this package, read from its source without importing it.
 
     The first line of a protocol's file is its name, as the paper writes it, and its title.
     """
@@ -45,53 +45,64 @@ def _first_line(file: Path) -> tuple[str, str]:
 
 
 def protocol_names(having: Callable[[Protocol], object] | None = None) -> list[str]:
-    """Return the names of all protocols, each of which is a file of this folder.
+    """Return the names of the protocols of this package, each of which is a file of this folder.
 
-    ``having`` chooses by what their descriptions say: ``protocol_names(lambda p: not p.delivers)``.
+    ``having`` chooses by what their descriptions say: ``protocol_names(lambda p: not p.runs.delivers)``.
     """
     names = sorted(protocol_titles())
     return names if having is None else [name for name in names if having(protocol(name))]
+
+
+def installed_titles() -> dict[str, str]:
+    """Return the one-line titles of the protocols of installed packages; they are imported for that."""
+    from stablecast.protocols import _outside
+
+    return _outside.installed_titles()
+
+
+def is_known(name: str) -> bool:
+    """Tell whether a name is that of a protocol of this or of an installed package."""
+    from stablecast.protocols import _outside
+
+    return name in protocol_titles() or name in _outside.installed()
 
 
 def protocol(found: str | Protocol) -> Protocol:
     """Return the protocol of that name, or the one that a file defines; a protocol is returned as it is."""
     if not isinstance(found, str):
         return found
+    if found in protocol_titles():
+        module = importlib.import_module(f"{__name__}.{found.replace('-', '_')}")
+        named: Protocol = module.PROTOCOL
+        return named
+    from stablecast.protocols import _outside
+
     if is_path(found):
-        return _protocol_of(Path(found))
-    if found not in protocol_titles():
-        raise unknown_name("protocol", found, protocol_names())
-    module = importlib.import_module(f"{__name__}.{found.replace('-', '_')}")
-    named: Protocol = module.PROTOCOL
-    return named
+        return _outside.protocol_of(found)
+    if found in _outside.installed():
+        return _outside.installed_protocol(found)
+    raise unknown_name("protocol", found, [*protocol_names(), *_outside.installed()])
 
 
-def is_path(name: str) -> bool:
-    """Tell whether a protocol is named by its file."""
-    return name.endswith(".py")
+def source_digest(name: str) -> str:
+    """Return a digest of the source of a protocol from outside the package, empty for one of the package."""
+    if name in protocol_titles():
+        return ""
+    from stablecast.protocols import _outside
+
+    return _outside.digest_of(name) if is_path(name) else _outside.installed_digest(name)
 
 
-def _protocol_of(file: Path) -> Protocol:
-    """Import a file, once, under its own name, so that the simulator finds its kernels by that name."""
-    name = file.stem
-    loaded = sys.modules.get(name)
-    if loaded is None or Path(loaded.__file__ or "") != file.resolve():
-        if loaded is not None:
-            raise InvalidInput(f"'{file}' has the name of another module (accepted: a name not in use)")
-        spec = importlib.util.spec_from_file_location(name, file.resolve())
-        if spec is None or spec.loader is None or not file.is_file():
-            raise InvalidInput(f"no protocol '{file}' (accepted: a Python file, or a name)")
-        loaded = importlib.util.module_from_spec(spec)
-        sys.modules[name] = loaded
-        try:
-            spec.loader.exec_module(loaded)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    defined: Protocol | None = getattr(loaded, "PROTOCOL", None)
-    if defined is None:
-        raise InvalidInput(f"'{file}' defines no PROTOCOL")
-    return defined
-
-
-__all__ = ["is_path", "protocol", "protocol_names", "protocol_titles"]
+__all__ = [
+    "declared_at",
+    "installed_titles",
+    "is_known",
+    "is_path",
+    "naming_lines",
+    "protocol",
+    "protocol_names",
+    "protocol_titles",
+    "provide",
+    "source_digest",
+    "text_of",
+]

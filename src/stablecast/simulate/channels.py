@@ -34,9 +34,7 @@ import numpy as np
 from stablecast.errors import SafetyViolation
 from stablecast.overlays import tree_from_parents
 from stablecast.protocols import protocol as find_protocol
-from stablecast.protocols import timestamp
-from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Sizes
-from stablecast.protocols.contract.kernels import NEVER
+from stablecast.protocols.contract import GROUP, NEVER, Machine, Received, Sent, Sizes, Surroundings
 
 Delay = Callable[[int, int, int], int]
 """How long message number k of a sender takes to a receiver."""
@@ -59,7 +57,7 @@ class Passage:
     received: int | None
     """None if it was lost, or is still under way."""
     numbers: tuple[int, ...]
-    """What it carries: of data the number and what is attached, of others their two numbers or array."""
+    """What it carries: of data the number and what is attached, of others numbers, then arrays."""
 
 
 @dataclass(frozen=True)
@@ -108,22 +106,11 @@ class ChannelRun:
         values = self.protocol.parameter_values(params or {}, members)
         sizes = Sizes(members, len(leaders), len(leaders), 4, values, True, leaders, audiences)
         star = tree_from_parents([-1] + [0] * (members - 1))  # places follow from the senders alone
-        place = self.protocol.places_of(star, sizes, seed)
-        width = max(self.protocol.attached(sizes), 1)
+        places = self.protocol.places(Surroundings(star, sizes, seed, lambda: np.zeros((members, members))))
+        width = max(self.protocol.kernels.attached(sizes), 1)
         self.attached = np.zeros((len(leaders), messages_max + 1, width), np.int64)
         self.machines = [
-            Machine(
-                self.protocol,
-                index=index,
-                group_size=members,
-                place=place.of(index),
-                columns=len(leaders),
-                params=params,
-                seed=seed,
-                leaders=leaders,
-                audiences=audiences,
-                attached=self.attached,
-            )
+            Machine(self.protocol, index=index, sizes=sizes, places=places, seed=seed, attached=self.attached)
             for index in range(members)
         ]
         self._stable = [machine.me.stable.copy() for machine in self.machines]
@@ -139,29 +126,27 @@ class ChannelRun:
     def set_phases(self, member: int, *, ack_at: int, sent_at: int | None = None) -> None:
         """Choose when a member acknowledges first, and when it is taken to have sent last."""
         machine, due = self.machines[member], ack_at
-        if self.protocol is timestamp.PROTOCOL:
-            machine.me.reg[timestamp.ACK_AT] = ack_at
+        if "ack_at" in self.protocol.declaration.state:
+            # Such a member keeps its own times; its timer looks at what is due and sets itself for the next.
+            machine.me.ack_at, due = ack_at, self.now
             if sent_at is not None:
-                machine.me.reg[timestamp.SENT_AT] = sent_at
-            if member in self.leaders:
-                silent = int(machine.me.params[timestamp.SEND])
-                due = min(due, int(machine.me.reg[timestamp.SENT_AT]) + silent)
+                machine.me.sent_at = sent_at
         machine.ring_at(due)
         self._set_timer(member)
 
     def set_clock(self, member: int, offset: int) -> None:
-        """Let a member's clock be ahead of true time."""
-        self.machines[member].me.reg[timestamp.OFFSET] = offset
+        """Let a member's clock, of a protocol that has clocks, be ahead of true time."""
+        self.machines[member].me.offset = offset
 
     def clock(self, member: int) -> int:
         """Return what a member's clock has come to, with all that it has received."""
         me = self.machines[member].me
-        have = me.reg[timestamp.HAVE : timestamp.HAVE + me.received.size].copy()
+        have = me.have.copy()
         for column, number in enumerate(me.received.tolist()):
             if number and have[column] < NEVER:
                 have[column] = max(int(have[column]), int(self.attached[column, number, 0]))
         heard = int(have[have < NEVER].max(initial=0))
-        return max(int(me.reg[timestamp.LAST]), heard)
+        return max(int(me.last), heard)
 
     def at(self, time: int, action: Callable[[], None], *, order: int = TIMERS) -> None:
         """Let something happen at a time."""
@@ -181,7 +166,7 @@ class ChannelRun:
 
         def tell() -> None:
             if member not in self.gone:
-                self._after(member, self.machines[member].told_gone(gone, self.now, column))
+                self._after(member, self.machines[member].gone(gone, self.now, column))
 
         self.at(at, tell)
 
@@ -254,8 +239,8 @@ class ChannelRun:
 
     def _send_protocol(self, source: int, dest: int, sent: Sent) -> None:
         kind = self.protocol.kinds[sent.kind]
-        message = Received(sent.kind, source, sent.execution, sent.array, sent.first, sent.second)
-        numbers = (sent.first, sent.second) if sent.array is None else tuple(sent.array.tolist())
+        message = Received(sent.kind, source, sent.numbers, sent.array)
+        numbers = (*sent.numbers, *(() if sent.array is None else sent.array.tolist()))
         if kind == NULL:
             column = self.leaders.index(source)
             if dest not in self.audiences[column]:

@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any
 
 from stablecast.errors import InvalidInput, unknown_name
+from stablecast.protocols import declared_at, protocol_names
 from stablecast.protocols import protocol as find_protocol
-from stablecast.protocols import protocol_names
 from stablecast.protocols.contract import Protocol, Role
 from stablecast.simulate.costs import PRESETS, Costs
 from stablecast.simulate.costs import costs as make_costs
@@ -69,23 +69,31 @@ def run_options() -> dict[str, Option]:
     return {option.name: option for option in found}
 
 
-@cache
 def protocol_options(protocol: str | Protocol) -> dict[str, Option]:
     """Return the options of one protocol, by name."""
-    found = find_protocol(protocol)
+    return _protocol_options(find_protocol(protocol))
+
+
+@cache
+def _protocol_options(found: Protocol) -> dict[str, Option]:
     panel = f"Options of {found.name}"
     return {name: option_of(parameter, panel) for name, parameter in found.options.items()}
 
 
-@cache
 def known_options(protocol: str | Protocol) -> dict[str, Option]:
     """Return the options that a run of a protocol has, by name, in the order of the help page."""
-    own = protocol_options(protocol)
+    return _known_options(find_protocol(protocol))
+
+
+@cache
+def _known_options(found: Protocol) -> dict[str, Option]:
+    own = protocol_options(found)
     taken = sorted(own.keys() & (run_options().keys() | {PROTOCOL}))
     if taken:
+        where = declared_at(found, found.options[taken[0]].name)
         raise InvalidInput(
-            f"{find_protocol(protocol).name} declares {', '.join(taken)}, which every run has (accepted:"
-            " another name)"
+            f"{where}{found.name} declares the parameter {taken[0]}, an option of every run (accepted: another"
+            " name)"
         )
     return run_options() | own
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stablecast.compiling.views import BY_KIND
 from stablecast.errors import SafetyViolation, StablecastError
 from stablecast.overlays import contract_tree
-from stablecast.protocols.contract import GROUP, Machine, Received, Sent
-from stablecast.protocols.contract.kernels import BY_KIND
+from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
 from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, Fault
 from stablecast.simulate.plain_network import Calendar, Entry, Letter, Network
@@ -78,7 +78,7 @@ class Seat:
 
     def has(self) -> NDArray[np.integer[Any]]:
         """Return what it has received, or need not have."""
-        received = self.machine.me.received
+        received: NDArray[np.integer[Any]] = self.machine.me.received
         return received if self.base is None else np.maximum(received, self.base)
 
 
@@ -119,7 +119,7 @@ class _Driver:
             loss_until_ps=self.plan.loss_until_ps,
             is_silent=lambda member: not self.seats[member].alive,
         )
-        self.seats = _make_seats(setup)
+        self.seats = _make_seats(setup, self.network)
         self.events: list[Event] = []
         received = [seat.machine.me.received for seat in self.seats]
         self.traffic = DataTraffic(setup, self.plan, self.network, received, self.events)
@@ -132,7 +132,7 @@ class _Driver:
         self.round_ended = False
         self.false_strikes = 0
         self.constructed = np.zeros(setup.tracked_count, np.int64)
-        self.extra_bytes = setup.found_protocol.extra_bytes(setup.sizes)
+        self.kind_bytes = setup.found_protocol.declaration.wire_bytes(setup.sizes)
         self.omitted = 0
         self.running = False
         self.planned = 0
@@ -203,9 +203,8 @@ class _Driver:
         seat.begun_at_ps.setdefault(letter.execution, now_ps)
         if self.wire_log:
             self.events.append((HANDLE_EVENT, now_ps, member, letter.source, letter.execution, letter.kind))
-        sent = seat.machine.receive(
-            Received(letter.kind, letter.source, letter.execution, letter.array, *letter.numbers), now_ps
-        )
+        message = Received(letter.kind, letter.source, letter.numbers, letter.array)
+        sent = seat.machine.receive(message, now_ps)
         self.after_call(member, sent, letter.depth)
         if self.returning is not None:
             self.come_in(self.returning)
@@ -214,7 +213,7 @@ class _Driver:
 
     def strike(self, fault: Fault) -> None:
         """Let a fault happen."""
-        seat, now_ps = self.seats[fault.member], self.calendar.now_ps
+        seat = self.seats[fault.member]
         self.faults_to_come -= 1
         if fault.what == JOIN:
             self.let_in(fault)
@@ -224,9 +223,8 @@ class _Driver:
             seat.side = fault.side
         elif seat.alive:
             seat.left = True
-            if fault.what == LEAVE and self.plan.leaving >= 0:
-                seat.machine.me.reg[self.plan.leaving] = 1
-                seat.machine.ring_at(now_ps)
+            if fault.what == LEAVE and self.plan.leaves:
+                self.after_call(fault.member, seat.machine.leave(self.calendar.now_ps), 0)
                 self.set_timer(fault.member)
             else:
                 seat.alive = False
@@ -238,7 +236,7 @@ class _Driver:
         if seat.alive:
             led = self.traffic.stations[fault.side].column
             column = -1 if led is None else led.number
-            sent = seat.machine.told_gone(fault.side, self.calendar.now_ps, column)
+            sent = seat.machine.gone(fault.side, self.calendar.now_ps, column)
             self.after_call(fault.member, sent, 0)
             if self.started_at_ps:
                 if fault.member == 0:
@@ -339,7 +337,7 @@ class _Driver:
         sent = seat.machine.start(now_ps)
         if all(each.dest != GROUP for each in sent):
             # Its first message does not come back to it, so it takes part from the start on.
-            seat.begun_at_ps[sent[0].execution] = now_ps
+            seat.begun_at_ps[sent[0].numbers[0]] = now_ps
         self.after_call(0, sent, 0)
 
     def is_over(self) -> bool:
@@ -445,31 +443,27 @@ class _Driver:
 
     def send(self, member: int, sent: Sent, depth: int) -> None:
         """Put a machine's message on its way, alone or inside a data message."""
-        payload = sent.payload
-        if payload == BY_KIND:
-            payload = self.array_bytes(member, sent)
-            payload += self.extra_bytes[sent.kind] if self.extra_bytes else 0
+        payload = self.payload_bytes(member, sent) if sent.payload == BY_KIND else sent.payload
         size = self.plan.header_bytes + payload
-        numbers = (sent.first, sent.second)
-        letter = Letter(sent.kind, member, sent.dest, size, sent.execution, depth, sent.array, numbers)
+        letter = Letter(sent.kind, member, sent.dest, size, sent.numbers, depth, sent.array)
         self.rounds = max(self.rounds, depth)
         each = sent.dest == GROUP and self.plan.one_by_one
         self.seats[member].sent += len(self.seats) - 1 if each else sent.dest != member
         if not self.traffic.offer_ride(letter):
             self.network.post(letter)
 
-    def array_bytes(self, member: int, sent: Sent) -> int:
-        """Return an array's bytes on the wire: all its entries, or the changed ones with their places."""
-        if sent.array is None:
-            return 0
+    def payload_bytes(self, member: int, sent: Sent) -> int:
+        """Return a message's bytes beyond the header: all entries, or the changed ones and their places."""
+        whole = self.kind_bytes[sent.kind]
+        if sent.array is None or not self.plan.changed_only:
+            return whole
         full = self.plan.wire_entries * self.plan.entry_bytes
-        if not self.plan.changed_only:
-            return full
         last_sent = self.seats[member].last_sent
         last = last_sent.get(sent.kind, np.zeros_like(sent.array))
         last_sent[sent.kind] = sent.array.astype(np.int64)
         changed = int((sent.array != last).sum())
-        return min(full, changed * self.plan.wire_entries // sent.array.size * 2 * self.plan.entry_bytes)
+        few = changed * self.plan.wire_entries // sent.array.size * 2 * self.plan.entry_bytes
+        return whole - max(full - few, 0)
 
     def note_learned(self, member: int, execution: int) -> None:
         """Measure that a member knows the result of an execution."""
@@ -524,7 +518,7 @@ class _Driver:
             self.violation("a frontier changed without being declared", member)
         if not self.false_strikes and self.lacking(stable):
             self.violation("called stable while a member lacks it", member)
-        if self.plan.book >= 0:
+        if self.setup.found_protocol.runs.status and len(self.statuses(member)):
             self.check_by_book(member, stable)
         seat.declared = stable.astype(np.int64)
         if self.plan.messages_each:
@@ -538,14 +532,20 @@ class _Driver:
 
     def check_by_book(self, member: int, stable: NDArray[np.integer[Any]]) -> None:
         """What no member has found before must be at everyone whom this one counts in."""
-        found, book = stable > self.constructed, self.plan.book
-        own = self.seats[member].machine.me.own
+        found = stable > self.constructed
+        own = self.statuses(member)
         for j, other in enumerate(self.seats):
-            status = own[book + j]
-            same = other.machine.me.own[book + j] == status
-            if status % 2 and same and other.alive and (found & (stable > other.machine.me.received)).any():
+            same = self.statuses(j)[j] == own[j]
+            if own[j] % 2 and same and other.alive and (found & (stable > other.machine.me.received)).any():
                 self.violation("called stable while a member lacks it", member)
         np.maximum(self.constructed, stable, out=self.constructed)
+
+    def statuses(self, member: int) -> NDArray[np.integer[Any]]:
+        """Return the status numbers that a member has for all; none where members do not come and go."""
+        found: NDArray[np.integer[Any]] = getattr(
+            self.seats[member].machine.me, self.setup.found_protocol.runs.status
+        )
+        return found
 
     def violation(self, what: str, member: int) -> None:
         """Stop: something unsafe happened."""
@@ -611,8 +611,8 @@ class _Driver:
 
     def operations(self) -> int:
         """Return what the protocol counted of its own steps."""
-        register = self.setup.found_protocol.operations
-        return 0 if register < 0 else sum(int(seat.machine.me.reg[register]) for seat in self.seats)
+        name = self.setup.found_protocol.runs.operations
+        return sum(getattr(seat.machine.me, name) for seat in self.seats) if name else 0
 
     def traffic_summary(self) -> PlainTraffic:
         """Return what the data traffic measured, with buffers held until the end of the run."""
@@ -633,27 +633,16 @@ class _Driver:
         )
 
 
-def _make_seats(setup: Setup) -> list[Seat]:
+def _make_seats(setup: Setup, network: Network) -> list[Seat]:
     """Make the members' machines, with what each has received at the start."""
     protocol = setup.found_protocol
     tree, _ = contract_tree(setup.topology.tree, setup.topology.member_nodes)
-    place = protocol.places_of(tree, setup.sizes, setup.seed)
-    names = [parameter.name for parameter in protocol.parameters]
+    places = protocol.places(Surroundings(tree, setup.sizes, setup.seed, network.distances_us))
     attached = make_attached(setup)
     seats = []
     for index, received in enumerate(initial_received(setup)):
         machine = Machine(
-            protocol,
-            index=index,
-            group_size=setup.topology.member_count,
-            place=place.of(index),
-            columns=setup.tracked_count,
-            params=dict(zip(names, setup.param_values, strict=True)),
-            seed=setup.seed,
-            guarded=setup.guarded,
-            leaders=setup.sizes.leaders,
-            audiences=setup.audiences,
-            attached=attached,
+            protocol, index=index, sizes=setup.sizes, places=places, seed=setup.seed, attached=attached
         )
         machine.me.received[:] = received
         there = index < setup.schedule.initial

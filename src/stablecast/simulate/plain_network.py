@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from stablecast.protocols.contract import GROUP
 from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
 from stablecast.simulate.costs import PS_PER_US, Costs
+from stablecast.simulate.distances import HOP_PS
 from stablecast.simulate.plain_nodes import Link, Node, build_nodes
 from stablecast.simulate.topologies import Topology
 
@@ -37,11 +38,11 @@ class Letter:
     """A member, or ``GROUP``."""
     size: int
     """Bytes on the wire."""
-    execution: int = 0
+    numbers: tuple[int, ...] = ()
+    """Of a protocol's message: its whole numbers, and its arrays, one behind the other."""
     depth: int = 0
     """Messages in the chain that led to it, itself included."""
     array: NDArray[np.integer[Any]] | None = None
-    numbers: tuple[int, int] = (0, 0)
     riders: list[Letter] = field(default_factory=list)
     """Stability messages that travel inside it."""
     column: int = -1
@@ -49,6 +50,11 @@ class Letter:
     first: int = 0
     last: int = 0
     born_ps: int = 0
+
+    @property
+    def execution(self) -> int:
+        """The first of its numbers, which is the execution in protocols that have any; 0 for none."""
+        return self.numbers[0] if self.numbers else 0
 
 
 @dataclass(eq=False)
@@ -169,6 +175,18 @@ class Network:
     def host_queue_max(self) -> int:
         """Return the most jobs that one processor ever had."""
         return max(processor.queue_max for processor in self.routers + self.hosts)
+
+    def distances_us(self) -> NDArray[np.float64]:
+        """Return how long the ways between all members are; a link counts a nanosecond at least."""
+        found = np.zeros((len(self.homes), len(self.homes)))
+        for i, home in enumerate(self.homes):
+            for j, target in enumerate(self.homes):
+                node = home
+                while node is not target:
+                    link = node.link_towards(target)
+                    found[i, j] += max(link.propagation_ps, HOP_PS)
+                    node = link.end
+        return found / PS_PER_US
 
     def send_cost_ps(self, size: int) -> float:
         """Host time to send a message."""

@@ -8,12 +8,13 @@ second loop of a process takes half the time of the first, as most kernels are i
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from stablecast.errors import StablecastError
+from stablecast.errors import InvalidInput, StablecastError
 from stablecast.protocols import protocol, protocol_names
 from stablecast.protocols.contract.machine import lone_machine
 from stablecast.simulate.compiled import is_compiled, loop_name
@@ -35,15 +36,15 @@ def warm(
 
     With ``machines`` also each protocol's kernels, for machines of the plain driver and elsewhere.
     """
-    found = [protocol(name) for name in (protocol_names() if names is None else names)]
-    loops = {loop_name(each): each.name for each in found if machines or not is_compiled(each)}
+    found = {name: protocol(name) for name in (protocol_names() if names is None else names)}
+    loops = {loop_name(each): name for name, each in found.items() if machines or not is_compiled(each)}
     missing = sorted(loops.values())
     if len(missing) == 1:
-        say(f"compiling {missing[0]}'s loop, once")
+        say(f"compiling {found[missing[0]].name}'s loop, once")
         compile_loop(missing[0], machines=machines)
     elif missing:
         count = min(len(missing), os.cpu_count() or 1)
-        say(f"compiling {', '.join(missing)}, once, {count} at a time")
+        say(f"compiling {', '.join(found[name].name for name in missing)}, once, {count} at a time")
         with ThreadPoolExecutor(count) as pool:
             hands = (missing[k::count] for k in range(count))
             list(pool.map(lambda hand: compile_apart(hand, machines=machines), hands))
@@ -63,6 +64,9 @@ def compile_apart(names: Sequence[str], *, machines: bool = False) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         why = (done.stderr.strip() or "killed").splitlines()[-1]
+        refused = re.match(r"stablecast\.[\w.]+\.(?:KernelError|InvalidInput): (.+)", why)
+        if refused:
+            raise InvalidInput(refused[1])
         raise StablecastError(f"compiling {', '.join(names)} failed: {why}")
 
 

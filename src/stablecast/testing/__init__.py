@@ -1,5 +1,7 @@
 """For tests of programs that use live groups: a network in memory, and time that does not pass by itself.
 
+For tests of protocols: :func:`check_protocol` runs one in two drivers, on networks drawn from seeds.
+
 >>> from stablecast.testing import Network, VirtualClock
 >>> clock = VirtualClock()
 >>> network = Network(seed=1, scheduler=clock)
@@ -14,10 +16,12 @@ True
 from stablecast.live.injection import Faults
 from stablecast.testing.clock import Scheduler, VirtualClock
 from stablecast.testing.endpoint import MemoryTransport
+from stablecast.testing.keystone import CheckFailed, check_protocol
 from stablecast.testing.loop import LeftBehind, Stuck, VirtualLoop, run
 from stablecast.testing.network import Datagrams, Network
 
 __all__ = [
+    "CheckFailed",
     "Datagrams",
     "Faults",
     "LeftBehind",
@@ -27,5 +31,6 @@ __all__ = [
     "Stuck",
     "VirtualClock",
     "VirtualLoop",
+    "check_protocol",
     "run",
 ]

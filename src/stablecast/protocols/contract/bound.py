@@ -120,12 +120,26 @@ def _told(function: Any) -> Iterator[str]:
     file = Path(plain.__code__.co_filename)
     if PACKAGE not in file.parents:
         yield _text_of(file)
+        yield from (_text_of(other) for other in _foreign_files(plain, {file}))
     for cell in plain.__closure__ or ():
         held = cell.cell_contents
         if callable(getattr(held, "py_func", held)) and not isinstance(held, type):
             yield from _told(held)
         else:
             yield repr(held)
+
+
+def _foreign_files(plain: Any, seen: set[Path]) -> Iterator[Path]:
+    """Yield the files, outside the package, of the kernels that a foreign kernel calls by name."""
+    for name in plain.__code__.co_names:
+        called = getattr(plain.__globals__.get(name), "py_func", None)
+        if called is None:
+            continue
+        file = Path(called.__code__.co_filename)
+        if file not in seen and PACKAGE not in file.parents:
+            seen.add(file)
+            yield file
+            yield from _foreign_files(called, seen)
 
 
 @cache

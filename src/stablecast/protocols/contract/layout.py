@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling.views import (
+    EVERY_MEMBER,
     NUMBERS_MAX,
     Layout,
     MessageLayout,
@@ -56,12 +57,19 @@ def _hints(base: type) -> dict[str, Any]:
     for name, hint in inspect.get_annotations(base).items():
         text = getattr(hint, "__forward_arg__", hint)  # as a named tuple keeps it
         if not name.startswith("_"):
-            hints[name] = eval(text, module) if isinstance(text, str) else text
+            hints[name] = _evaluated(base, name, text, module) if isinstance(text, str) else text
     return hints
 
 
-BUILT_IN = ("number", "group_size", "received", "stable", "seed", "guarded", "params", "attached")
-"""What every member has."""
+def _evaluated(base: type, name: str, text: str, module: dict[str, Any]) -> Any:
+    try:
+        return eval(text, module)
+    except Exception as error:
+        raise InvalidInput(f"{_where(base, name)}: {type(error).__name__}: {error}") from None
+
+
+RESERVED = (*EVERY_MEMBER, "address", "layout", "view")
+"""What every member has, and what its view in Python uses."""
 
 
 def _where(kind: type, name: str = "") -> str:
@@ -78,7 +86,7 @@ class Declaration:
     """All that a protocol declares, laid out."""
 
     def __init__(self, name: str, state: type, messages: Sequence[type], parameters: Iterable[str]) -> None:
-        self.name = name
+        self.name, self._state = name, state
         self.messages = tuple(messages)
         self.state = declared(state)
         self.parameters = tuple(parameters)
@@ -103,8 +111,12 @@ class Declaration:
         return {message: declared(message) for message in self.messages}
 
     def _check(self, state: type) -> None:
-        for each in (name for name in self.state if name in BUILT_IN):
-            raise InvalidInput(f"{_where(state)}: every member has a field {each} already")
+        for name in (name for name in self.state if name in RESERVED):
+            owner = next(base for base in state.__mro__ if name in base.__dict__.get("__annotations__", {}))
+            raise InvalidInput(
+                f"{_where(owner, name)}: field {name} is one that every member has already (accepted: another"
+                f" name than {', '.join(RESERVED)})"
+            )
         for message, fields in self.fields.items():
             for name, kind in fields.items():
                 if kind.rows or kind.storage in ("longs", "place", "list"):
@@ -221,7 +233,7 @@ class Declaration:
             rows.block[word] = sizes.params[name]
         self._lay_out_state(rows, sizes)
         self._lay_out_messages(rows, sizes)
-        self._put_places(rows, places, only)
+        self._put_places(rows, places, sizes.group, only)
         return rows
 
     def _lay_out_state(self, rows: Rows, sizes: Sizes) -> None:
@@ -244,22 +256,52 @@ class Declaration:
                 rows.block[word], rows.block[word + 1] = rows.sequences.itemsize * position, length
                 position += length
 
-    def _put_places(self, rows: Rows, places: Placement, only: int | None) -> None:
+    def _put_places(self, rows: Rows, places: Placement, group: int, only: int | None) -> None:
         wanted = {name: slot for name, slot in self.slots.items() if slot.storage in ("place", "list")}
         if set(places) != set(wanted):
-            raise InvalidInput(
-                f"{self.name} places {', '.join(sorted(places)) or 'nothing'}, and declares"
+            raise self._misplaced(
+                f"places gives {', '.join(sorted(places)) or 'nothing'}, and the state declares"
                 f" {', '.join(sorted(wanted)) or 'nothing'}"
             )
         for name, slot in wanted.items():
             if slot.storage == "place":
-                values = np.ascontiguousarray(places[name], np.int32)
+                values = self._checked_place(name, places[name], group)
                 rows.keep_at(slot.at, values if only is None else values[only : only + 1].copy())
                 continue
-            flat, start = places[name]
-            flat, start = np.ascontiguousarray(flat, np.int32), np.ascontiguousarray(start, np.int64)
+            flat, start = self._checked_list(name, places[name], group)
             if only is not None:
                 flat = flat[start[only] : start[only + 1]].copy()
                 start = np.array([0, flat.size], np.int64)
             rows.keep_at(slot.at, flat)
             rows.keep_at(slot.at + 1, start)
+
+    def _checked_place(self, name: str, given: Any, group: int) -> NDArray[np.int32]:
+        values = np.ascontiguousarray(given, np.int32)
+        if values.shape != (group,):
+            raise self._misplaced(
+                f"places gives {name} as an array of {_shape(values)} (accepted: a number for each of the"
+                f" {group} members)"
+            )
+        return values
+
+    def _checked_list(self, name: str, given: Any, group: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise self._misplaced(
+                f"places gives {name} as {type(given).__name__} (accepted: a pair of all entries, and where"
+                " each member's begin)"
+            )
+        flat, start = np.ascontiguousarray(given[0], np.int32), np.ascontiguousarray(given[1], np.int64)
+        ends = start.shape == (group + 1,) and start[0] == 0 and start[-1] == flat.size
+        if not ends or (np.diff(start) < 0).any():
+            raise self._misplaced(
+                f"places gives {name} with {_shape(start)} beginnings of {_shape(flat)} entries (accepted:"
+                f" {group + 1}, growing from 0 to the number of entries)"
+            )
+        return flat, start
+
+    def _misplaced(self, what: str) -> InvalidInput:
+        return InvalidInput(f"{_where(self._state)}: {self.name}: {what}")
+
+
+def _shape(array: NDArray[Any]) -> str:
+    return " x ".join(f"{size}" for size in array.shape) or "no"

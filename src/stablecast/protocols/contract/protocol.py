@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.overlays import Tree
+from stablecast.protocols.contract.checks import check_kernels, check_parameters
 from stablecast.protocols.contract.fields import Sizes
 from stablecast.protocols.contract.kernels import Member, no_attach, no_call, no_gone, no_take
 from stablecast.protocols.contract.layout import Declaration, Placement
@@ -148,7 +149,7 @@ def nowhere(around: Surroundings) -> Placement:
     return {}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Protocol:
     """A stability protocol, written once and driven by the simulator and by live groups."""
 
@@ -169,6 +170,10 @@ class Protocol:
     """``check(values)``: refuses parameters, by name, that do not fit together."""
     file: str = ""
     """The file that defines it, where it is not a part of this package."""
+
+    def __post_init__(self) -> None:
+        check_kernels(self.kernels)
+        check_parameters(self.parameters)
 
     @property
     def name(self) -> str:

@@ -104,7 +104,7 @@ def _step(run: ChannelRun, name: str) -> Step:
         name=name,
         clocks=tuple(run.clock(member) for member in range(4)),
         have=(stamps[0][received[0] - 1], stamps[1][received[1] - 1]),
-        acknowledged=int(at_receiver.reg[timestamp.TOLD]),
+        acknowledged=at_receiver.told,
         buffers=(tuple(stamps[0][stable[0] :]), tuple(stamps[1][stable[1] :])),
     )
 

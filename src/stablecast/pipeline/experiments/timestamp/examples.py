@@ -232,7 +232,8 @@ def _arrows(run: ChannelRun, unit: int, since: int, until: int, carries: str) ->
 
 def _label(each: Passage, carries: str) -> str:
     if carries == "clocks" and each.kind == "ACK":
-        return f"{each.numbers[0]}, clock {each.numbers[1]}"
+        _, told, clock = each.numbers
+        return f"{told}, clock {clock}"
     return str(each.numbers[1]) if carries == "clocks" and each.kind == "DATA" else ""
 
 

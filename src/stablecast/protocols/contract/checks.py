@@ -1,0 +1,107 @@
+"""What is wrong with a description that Python accepts: parts that are missing, of another kind, or there twice.
+
+Each complaint is one line that names the file and the line where that can be found.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from stablecast.compiling import is_kernel
+from stablecast.errors import InvalidInput
+
+CALLS = ("init", "start", "timer", "gone", "leave", "attach", "take")
+
+
+def check_kernels(kernels: Any) -> None:
+    """Refuse kernels of which some are missing or are no kernels, or whose messages are none."""
+    if not kernels.receive:
+        raise InvalidInput(
+            f"{_caller()}receive is empty (accepted: for each message the kernel that receives it)"
+        )
+    for message, on in kernels.receive.items():
+        if not (isinstance(message, type) and issubclass(message, tuple) and hasattr(message, "_fields")):
+            named = getattr(message, "__name__", repr(message))
+            raise InvalidInput(
+                f"{_where(message) or _caller()}receive: {named} is no message (accepted: a NamedTuple)"
+            )
+        _check_kernel(on, f"the kernel for {message.__name__}", 5)
+    for call, count in zip(CALLS, (3, 3, 3, 5, 3, 4, 6), strict=True):
+        _check_kernel(getattr(kernels, call), call, count)
+
+
+def _check_kernel(function: Any, what: str, count: int) -> None:
+    if not callable(function):
+        raise InvalidInput(f"{_caller()}{what} is {function!r} (accepted: a function under @kernel)")
+    if not is_kernel(function):
+        raise InvalidInput(f"{_where(function)}{what} is no kernel (accepted: a function under @kernel)")
+    plain = getattr(function, "py_func", function)
+    names = list(inspect.signature(plain).parameters)
+    if len(names) != count:
+        raise InvalidInput(
+            f"{_where(plain)}{what} takes {len(names)} arguments, {', '.join(names)} (accepted:"
+            f" {ARGUMENTS[count]})"
+        )
+
+
+ARGUMENTS = {
+    3: "me, now, out",
+    4: "me, column, number, now",
+    5: "me, source, message, now, out; of gone: me, member, column, now, out",
+    6: "me, column, source, before, now, out",
+}
+
+
+def check_parameters(parameters: Iterable[Any]) -> None:
+    """Refuse two parameters of one name, or with one option."""
+    for of in (lambda parameter: parameter.name, lambda parameter: parameter.option_name):
+        seen = set()
+        for parameter in parameters:
+            if of(parameter) in seen:
+                raise InvalidInput(
+                    f"{where_declared(_caller_frame(), of(parameter))}parameter {of(parameter)} is declared twice"
+                )
+            seen.add(of(parameter))
+
+
+def where_declared(frame: Any, name: str) -> str:
+    """Return the last line of a caller's file that has a name in quotation marks, else the caller's line."""
+    import linecache
+
+    if frame is None:
+        return ""
+    file = frame.f_code.co_filename
+    lines = linecache.getlines(file)
+    numbers = [k for k, line in enumerate(lines, 1) if f'"{name}"' in line or f"'{name}'" in line]
+    return f"{file}, line {numbers[-1] if numbers else frame.f_lineno}: "
+
+
+def _caller_frame() -> Any:
+    """Return the frame, outside the contract, that describes the protocol."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        own = module.startswith("stablecast.protocols.contract") or module == "dataclasses"
+        if not own and not frame.f_code.co_filename.startswith("<"):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _caller() -> str:
+    frame = _caller_frame()
+    return "" if frame is None else f"{frame.f_code.co_filename}, line {frame.f_lineno}: "
+
+
+def _where(found: Callable[..., Any] | type) -> str:
+    """Return the file and line of a class or a function."""
+    code = getattr(found, "__code__", None)
+    if code is not None:
+        return f"{code.co_filename}, line {code.co_firstlineno}: "
+    try:
+        return f"{inspect.getsourcefile(found)}, line {inspect.getsourcelines(found)[1]}: "
+    except (OSError, TypeError):
+        return ""
