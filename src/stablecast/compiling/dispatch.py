@@ -23,7 +23,7 @@ What can go wrong
 
 from __future__ import annotations
 
-import linecache
+import dis
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,6 +37,7 @@ from numba.core import codegen, cpu, dispatcher, errors, registry, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
+TARGET_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 UNUSABLE = ("breakpoint", "input", "open", "print")
 """Functions of Python that a kernel cannot call; ``print`` inside one would wait for ever."""
 
@@ -80,16 +81,17 @@ def compile_for(function: Any, *arguments: Any) -> None:
 
 
 def _compiled(function: F, **options: bool) -> F:
-    code = function.__code__
-    for name in UNUSABLE:
-        if name in code.co_names and name not in function.__globals__:
-            raise KernelError(
-                f"{code.co_filename}, line {_line_of(code, name)}: a kernel cannot call {name}()"
-            )
+    _refuse_unusable(function)
     if numba.config.DISABLE_JIT:
         return function
     # Said of each kernel: numba else gives what is called from an inlined one the same treatment.
-    targetoptions = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": False}
+    targetoptions = {
+        "nopython": True,
+        "nogil": True,
+        "error_model": "numpy",
+        "_nrt": False,
+        "forceinline": False,
+    }
     targetoptions |= options
     made: Any = KernelDispatcher(function, {}, targetoptions)
     made.enable_caching()
@@ -97,13 +99,15 @@ def _compiled(function: F, **options: bool) -> F:
     return kept
 
 
-def _line_of(code: Any, name: str) -> int:
-    first = int(code.co_firstlineno)
-    for number in range(first, first + 1000):
-        line = linecache.getline(code.co_filename, number)
-        if re.search(rf"\b{name}\s*\(", line):
-            return number
-    return first
+def _refuse_unusable(function: Any) -> None:
+    """Refuse a kernel that calls what it cannot; attributes and its own functions may have such a name."""
+    code = function.__code__
+    for name in UNUSABLE:
+        if name in code.co_names and name not in function.__globals__:
+            for each in dis.get_instructions(code):
+                if each.opname == "LOAD_GLOBAL" and each.argval == name and each.positions is not None:
+                    line = each.positions.lineno
+                    raise KernelError(f"{code.co_filename}, line {line}: a kernel cannot call {name}()")
 
 
 class _Library(codegen.JITCodeLibrary):

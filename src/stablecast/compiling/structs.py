@@ -246,7 +246,7 @@ def _unbox(typ: Any, obj: Any, c: Any) -> Any:
 class _Attributes(AttributeTemplate):
     key = StructureType
 
-    def generic_resolve(self, typ: Any, attr: str) -> Any:  # type: ignore[override]
+    def generic_resolve(self, typ: Any, attr: str) -> Any:
         field = typ.structure.fields_.get(attr)
         return None if field is None else field.kind
 

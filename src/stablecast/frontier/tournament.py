@@ -1,8 +1,8 @@
 """The least of many numbers that rise one by one: a tournament tree.
 
-Of ``count`` numbers, entry ``count + k`` of an array of twice that length is number ``k``, each entry below is
-the lesser of two further up, and entry 1 is the least of all; entry 0 is not used.  Raising a number costs one
-comparison for each level that changes, so about log2(count), and reading the least costs nothing.
+Of ``count`` numbers, entry ``count + k`` of an array of twice that length is number ``k``, each entry below
+is the lesser of two further up, and entry 1 is the least of all; entry 0 is not used.  Raising a number
+costs one comparison for each level that changes, so about log2(count), and reading the least costs nothing.
 """
 
 from __future__ import annotations

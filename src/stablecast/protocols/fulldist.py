@@ -12,8 +12,8 @@ How it is kept small
     rows of one execution, so a running minimum and a count say the same.  Two slots, by parity, because a
     fast member's INFO of the next execution may overtake a slow member's INFO of this one.
 When messages are lost, or members are gone
-    :mod:`stablecast.protocols.weather.exchange`.  When the first member is gone, the execution under way still
-    ends: who has not yet answered it does so at the next INFO of anyone.
+    :mod:`stablecast.protocols.weather.exchange`.  When the first member is gone, the execution under way
+    still ends: who has not yet answered it does so at the next INFO of anyone.
 Paper
     Hierarchical Message Stability Tracking Protocols, section 3.2; retransmissions: hypercube, section 3.5.
 """
@@ -32,6 +32,7 @@ from stablecast.protocols.contract import (
     Round,
     Sources,
     Started,
+    counted_as,
     declare_stable,
     entries,
     finish,
@@ -68,10 +69,10 @@ class INFO(NamedTuple):
     R: Sources
 
 
+@counted_as("INFO")
 class REPEAT(NamedTuple):
     """The same again, to one that has not sent its own; where messages may be lost."""
 
-    row = "INFO"
     execution: Round
     R: Sources
 

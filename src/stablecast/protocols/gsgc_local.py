@@ -171,7 +171,7 @@ def gossip_locally(me: State, among: IntArray, count: int, out: Outbox) -> None:
     """Tell random members what is known of the first phase; one that draws itself sends a message less."""
     for _ in range(count):
         dest = choose(me, among, me.gone, 0, out)
-        if dest not in (NOBODY, me.number):
+        if dest != NOBODY and dest != me.number:
             send(out, dest, LOCAL(me.round, me.M, me.W, me.gone, me.live))
 
 
@@ -232,7 +232,7 @@ def gossip_globally(me: State, out: Outbox) -> None:
     since, nobody = out.marks.sends, me.gone[:0]
     for _ in range(me.params.subgroup):
         dest = choose(me, me.controllers, nobody, since, out)
-        if dest not in (NOBODY, me.number):
+        if dest != NOBODY and dest != me.number:
             send(out, dest, GLOBAL(me.round, me.G, me.V))
 
 

@@ -34,6 +34,7 @@ from stablecast.protocols.contract import (
     Sources,
     Started,
     Surroundings,
+    counted_as,
     declare_stable,
     finish,
     gather,
@@ -66,18 +67,18 @@ class START(NamedTuple):
     execution: Round
 
 
+@counted_as("ACK")
 class ACK1(NamedTuple):
     """A train to the next sibling."""
 
-    row = "ACK"
     execution: Round
     S: Sources
 
 
+@counted_as("ACK")
 class ACK2(NamedTuple):
     """A train from the last child to the parent."""
 
-    row = "ACK"
     execution: Round
     S: Sources
 

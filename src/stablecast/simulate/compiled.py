@@ -7,7 +7,7 @@ from types import ModuleType
 
 from stablecast.compiling import CACHE_FOLDER
 from stablecast.protocols.contract import Protocol
-from stablecast.protocols.contract.bound import OTHER_CALLS, bind, identity, load_written
+from stablecast.protocols.contract.bound import OTHER_CALLS, dispatch_of, identity, load_written
 
 TEMPLATE = Path(__file__).with_name("loop.py")
 
@@ -25,5 +25,5 @@ def is_compiled(protocol: Protocol) -> bool:
 def loop_for(protocol: Protocol) -> ModuleType:
     """Return the module that holds this protocol's loop; compiled code is found again in later processes."""
     kernels = {call: getattr(protocol.kernels, call) for call in OTHER_CALLS}
-    kernels["receive"] = bind(protocol).receive
+    kernels["receive"] = dispatch_of(protocol)
     return load_written(loop_name(protocol), TEMPLATE.read_text(encoding="utf-8"), protocol, **kernels)

@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling import inlined, kernel
-from stablecast.compiling.views import ARRAY, NOTHING, RECEIVED, SAME, Rows, letter_of
+from stablecast.compiling.view_calls import letter_of
+from stablecast.compiling.views import ARRAY, NOTHING, RECEIVED, SAME, Rows
 from stablecast.frontier import copy_into
 from stablecast.protocols.contract.kernels import AS_IT_IS, CHANGE_STATUS, GROUP
 from stablecast.simulate.chance import OMISSION_STREAM, uniform

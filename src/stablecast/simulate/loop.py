@@ -28,9 +28,9 @@ What can go wrong:
 - A run whose timers never end, for instance with members that wait for a crashed one, is bounded by
   ``until_ps`` alone.
 
-The protocol's kernels are globals of this module that it does not define: :mod:`stablecast.simulate.compiled`
-writes a copy of this file for each set of kernels, and puts them into it before it is run, because numba keeps
-compiled code only for functions of a file.
+The protocol's kernels are globals of this module that it does not define:
+:mod:`stablecast.simulate.compiled` writes a copy of this file for each set of kernels, and puts them into
+it before it is run, because numba keeps compiled code only for functions of a file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from __future__ import annotations
 from typing import Any
 
 from stablecast.compiling import apart, inlined, kernel
-from stablecast.compiling.views import Rows, outbox_of
+from stablecast.compiling.view_calls import outbox_of
+from stablecast.compiling.views import Rows
 from stablecast.protocols.contract.kernels import clear
 from stablecast.simulate.drive import (
     after_kernel,

@@ -78,7 +78,7 @@ class Network:
 
 
 @inlined
-def next_link(sim: Sim, node: int, target: int) -> int:
+def next_link(sim: Network, node: int, target: int) -> int:
     """Return the link that leads from a node towards another; on a tree down if it lies below, else up."""
     if sim.by_table:
         return int(sim.way_link[sim.way_start[node] + sim.routes[target, node]])

@@ -135,7 +135,9 @@ def initial_received(setup: Setup) -> NDArray[np.int32]:
     return received.astype(np.int32, copy=False)
 
 
-def prepare(setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False) -> tuple[Sim, Rows]:
+def prepare(
+    setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False
+) -> tuple[Sim, Rows]:
     """Allocate and fill everything that the loop needs: the run, and the members as kernels see them."""
     plan = make_plan(setup, protocol, trace=trace, wire_log=wire_log)
     net = build_network(setup.topology, setup.costs, setup.routes)

@@ -103,7 +103,7 @@ class Queues:
     ctl: Control
 
 
-@kernel
+@inlined
 def heap_push(sim: Sim, at: int, server: int) -> None:
     """Add a busy server to the heap.
 
@@ -228,7 +228,7 @@ def free_packet(sim: Sim, packet: int) -> None:
     release_copy(sim, message)
 
 
-@kernel
+@inlined
 def release_copy(sim: Sim, message: int) -> None:
     """Drop one reference to a message; the last one frees it and whatever rides inside it."""
     sim.messages[message].copies -= 1

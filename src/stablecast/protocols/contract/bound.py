@@ -1,4 +1,4 @@
-"""A protocol's kernels as drivers call them: one function for each call, and one that hands out messages.
+"""A protocol's kernels as drivers call them: what hands out messages, and entry points for machines.
 
 numba keeps machine code on disk only for functions of a file, so the entry points are written to a file of
 their own in the cache's folder, once for each protocol, and the protocol's kernels are put into it as globals
@@ -19,30 +19,13 @@ from types import ModuleType
 from typing import Any
 
 from stablecast.compiling.cache import CACHE_FOLDER, PACKAGE
-from stablecast.protocols.contract.kernels import kernel, read
+from stablecast.compiling.view_calls import letter_at, member_at, outbox_at, read
+from stablecast.protocols.contract.kernels import kernel
 from stablecast.protocols.contract.protocol import Protocol
 
 CALLS = ("init", "start", "timer", "leave")
 OTHER_CALLS = (*CALLS, "gone", "attach", "take")
-SOURCE = '''"""Entry points of {name}, written by stablecast."""
-{calls}
-
-@kernel
-def gone(me, member, column, now, out):
-    """Tell a member that another one is gone."""
-    _gone(me, member, column, now, out)
-
-
-@kernel
-def attach(me, column, number, now):
-    """Put something into a data message."""
-    return _attach(me, column, number, now)
-
-
-@kernel
-def take(me, column, source, before, now, out):
-    """Tell a member that a column's prefix has grown."""
-    _take(me, column, source, before, now, out)
+DISPATCH = '''"""Hands the messages of {name} to their kernels; written by stablecast."""
 
 
 @kernel
@@ -50,30 +33,64 @@ def receive(me, letter, now, out):
     """Hand a message to the kernel for it."""
 {receive}
 '''
+ENTRIES = '''"""Entry points of {name} for machines; written by stablecast."""
+{calls}
+
+@kernel
+def gone(address, number, member, column, now):
+    """Tell a member that another one is gone."""
+    _gone(member_at(_layout, address, number), member, column, now, outbox_at(_layout, address, number))
+
+
+@kernel
+def attach(address, number, column, sequence, now):
+    """Put something into a data message."""
+    return _attach(member_at(_layout, address, number), column, sequence, now)
+
+
+@kernel
+def take(address, number, column, source, before, now):
+    """Tell a member that a column's prefix has grown."""
+    me, out = member_at(_layout, address, number), outbox_at(_layout, address, number)
+    _take(me, column, source, before, now, out)
+
+
+@kernel
+def receive(address, number, kind, source, numbers, array, now):
+    """Give a member a message."""
+    letter = letter_at(_layout, address, kind, source, numbers, array)
+    _receive(member_at(_layout, address, number), letter, now, outbox_at(_layout, address, number))
+'''
 CALL = '''
 
 @kernel
-def {call}(me, now, out):
+def {call}(address, number, now):
     """Call a member's {call}."""
-    _{call}(me, now, out)
+    _{call}(member_at(_layout, address, number), now, outbox_at(_layout, address, number))
 '''
 
 
-def source_of(protocol: Protocol) -> str:
-    """Return the text of a protocol's entry points."""
+def dispatch_source(protocol: Protocol) -> str:
+    """Return the text of the function that hands messages to their kernels."""
     branches = [
         f"    if letter.kind == {k}:\n"
         f"        _on_{k}(me, letter.source, read(letter, _message_{k}), now, out)\n"
         "        return"
         for k in range(len(protocol.messages))
     ]
-    calls = "".join(CALL.format(call=call) for call in CALLS)
-    return SOURCE.format(name=protocol.name, calls=calls, receive="\n".join(branches))
+    return DISPATCH.format(name=protocol.name, receive="\n".join(branches))
+
+
+def entries_source(protocol: Protocol) -> str:
+    """Return the text of the entry points for machines, which take whole numbers alone."""
+    return ENTRIES.format(name=protocol.name, calls="".join(CALL.format(call=call) for call in CALLS))
 
 
 def globals_of(protocol: Protocol) -> dict[str, Any]:
     """Return what that text refers to."""
-    kernels, found = protocol.kernels, {"kernel": kernel, "read": read}
+    kernels = protocol.kernels
+    found: dict[str, Any] = {"kernel": kernel, "read": read}
+    found |= {"member_at": member_at, "outbox_at": outbox_at, "letter_at": letter_at}
     for call in OTHER_CALLS:
         found[f"_{call}"] = getattr(kernels, call)
     for k, (message, on) in enumerate(kernels.receive.items()):
@@ -115,10 +132,20 @@ def _text_of(file: Path) -> str:
     return hashlib.blake2s(file.read_bytes()).hexdigest() if file.exists() else str(file)
 
 
-def bind(protocol: Protocol) -> ModuleType:
-    """Return the module of a protocol's entry points; machine code is found again in later processes."""
+def dispatch_of(protocol: Protocol) -> Any:
+    """Return ``receive(me, letter, now, out)``, which hands a message to the kernel for it."""
     protocol.declaration  # noqa: B018  # messages are laid out before a kernel that sends one is compiled
-    return load_written(f"stablecast_kernels_{identity(protocol)}", source_of(protocol), protocol)
+    return load_written(
+        f"stablecast_dispatch_{identity(protocol)}", dispatch_source(protocol), protocol
+    ).receive
+
+
+def bind(protocol: Protocol, *, wide: bool) -> ModuleType:
+    """Return the module of a protocol's entry points; machine code is found again in later processes."""
+    layout = protocol.declaration.layout(wide=wide)
+    more = {"_layout": layout, "_receive": dispatch_of(protocol)}
+    name = f"stablecast_machine_{identity(protocol)}_{64 if wide else 32}"
+    return load_written(name, entries_source(protocol), protocol, **more)
 
 
 _LOADED: dict[str, ModuleType] = {}

@@ -64,8 +64,8 @@ class Kind:
     """What sort of thing a field is."""
 
     storage: str
-    """``number``, ``sequences`` (an array of sequence numbers' type), ``longs`` (an array of 64 bits), or of the
-    member's place in the overlay a ``place`` (a number) or a ``list``."""
+    """``number``, ``sequences`` (an array of sequence numbers' type), ``longs`` (an array of 64 bits), or
+    of the member's place in the overlay a ``place`` (a number) or a ``list``."""
     length: Length = lambda sizes: 1
     rows: Length | None = None
     """Rows of an array of two dimensions; None for one."""

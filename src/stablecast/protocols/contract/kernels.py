@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.compiling import kernel
-from stablecast.compiling.views import MARKS, NUMBERS_MAX, SentRows, read, send, send_again
+from stablecast.compiling.view_calls import read, send, send_again
+from stablecast.compiling.views import MARKS, NUMBERS_MAX, SentRows
 from stablecast.frontier import copy_into, exceeds, raise_to, take_minimum
 
 IntArray = NDArray[np.integer[Any]]

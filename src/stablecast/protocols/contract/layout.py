@@ -29,8 +29,7 @@ from stablecast.protocols.contract.fields import Kind, Sizes
 Placement = Mapping[str, Any]
 """For each field of the overlay its value for all members: an array, or a pair of all entries and where each
 member's begin."""
-OFTEN = 8
-"""Bytes of an address or a length."""
+LONG_BYTES = 8
 
 
 def declared(kind: type) -> dict[str, Kind]:
@@ -41,8 +40,8 @@ def declared(kind: type) -> dict[str, Kind]:
             kinds = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Kind)]
             if not kinds:
                 raise InvalidInput(
-                    f"{_where(base, name)}: field {name} of {kind.__name__} has no kind (accepted: Number, Round,"
-                    " Time, Sources, Members, Place, Places, or one of entries() and set_of())"
+                    f"{_where(base, name)}: field {name} of {kind.__name__} has no kind (accepted: Number,"
+                    " Round, Time, Sources, Members, Place, Places, or one of entries() and set_of())"
                 )
             if name in found:
                 raise InvalidInput(f"{_where(base, name)}: field {name} of {kind.__name__} is declared twice")
@@ -54,7 +53,7 @@ def _hints(base: type) -> dict[str, Any]:
     """Return what a class itself annotates; functions in annotations see the names of its module."""
     module = vars(sys.modules.get(base.__module__, builtins))
     hints = {}
-    for name, hint in base.__dict__.get("__annotations__", {}).items():
+    for name, hint in inspect.get_annotations(base).items():
         text = getattr(hint, "__forward_arg__", hint)  # as a named tuple keeps it
         if not name.startswith("_"):
             hints[name] = eval(text, module) if isinstance(text, str) else text
@@ -110,14 +109,14 @@ class Declaration:
             for name, kind in fields.items():
                 if kind.rows or kind.storage in ("longs", "place", "list"):
                     raise InvalidInput(
-                        f"{_where(message)}: field {name} of {message.__name__} cannot be sent (accepted: numbers,"
-                        " sets, and arrays of sequence numbers in one dimension)"
+                        f"{_where(message, name)}: field {name} of {message.__name__} cannot be sent"
+                        " (accepted: numbers, sets, and arrays of sequence numbers in one dimension)"
                     )
             count = sum(kind.storage == "number" for kind in fields.values())
             if count > NUMBERS_MAX:
                 raise InvalidInput(
-                    f"{_where(message)}: {message.__name__} has {count} numbers (accepted: up to {NUMBERS_MAX};"
-                    " put more into an array)"
+                    f"{_where(message)}: {message.__name__} has {count} numbers (accepted: up to"
+                    f" {NUMBERS_MAX}; put more into an array)"
                 )
 
     def _slots(self) -> dict[str, Slot]:
@@ -230,7 +229,7 @@ class Declaration:
         position = {"sequences": 0, "longs": numbers}
         for name, kind in self.state.items():
             if kind.storage in position:
-                item = rows.sequences.itemsize if kind.storage == "sequences" else OFTEN
+                item = rows.sequences.itemsize if kind.storage == "sequences" else LONG_BYTES
                 word = self.slots[name].at
                 rows.block[word], rows.block[word + 1] = item * position[kind.storage], kind.length(sizes)
                 if kind.rows is not None:

@@ -26,7 +26,6 @@ from stablecast.compiling.views import (
     NUMBERS_MAX,
     RECEIVED,
     Arrived,
-    OutboxView,
 )
 from stablecast.errors import StablecastError
 from stablecast.overlays import Tree
@@ -117,23 +116,19 @@ class Machine:
             changes=sizes.group + 1 if protocol.runs.by_timers else 0,
         )
         self._sent.share(self.rows)
-        self._out: Any = OutboxView(self.rows, self._sent, index)
         self._marks = self._sent.marks.view(np.int64)
         self._arrived = Arrived(self.rows, np.zeros(NUMBERS_MAX, np.int64), np.zeros(width, dtype))
         self._numbers = [declaration.number_count(message) for message in protocol.messages]
         self._widths = [declaration.message_width(message, sizes) for message in protocol.messages]
-        self._calls: Any = bind(protocol)
+        self._calls: Any = bind(protocol, wide=np.dtype(dtype) == np.int64)
+        self._at = (self.rows.address, index)
         self._timer = NEVER
 
     def compile(self) -> None:
         """Compile the entry points now, and not when each is called for the first time."""
-        me, out, calls = self.me, self._out, self._calls
-        for call in (calls.init, calls.start, calls.timer, calls.leave):
-            compile_for(call, me, 0, out)
-        compile_for(calls.receive, me, self._arrived, 0, out)
-        compile_for(calls.gone, me, 0, 0, 0, out)
-        compile_for(calls.attach, me, 0, 0, 0)
-        compile_for(calls.take, me, 0, 0, 0, 0, out)
+        calls = self._calls
+        for call, numbers in COMPILED.items():
+            compile_for(getattr(calls, call), *[0] * numbers)
 
     @property
     def learned(self) -> int:
@@ -174,28 +169,28 @@ class Machine:
     def receive(self, message: Received, now: int) -> list[Sent]:
         """Handle a message and return what it makes this member send."""
         arrived = self._arrived
-        arrived.kind, arrived.source = message.kind, message.source
         arrived.numbers[: len(message.numbers)] = message.numbers
         if message.array is not None:
             arrived.array[: message.array.size] = message.array
         self._marks[:] = _CLEARED
-        self._calls.receive(self.me, arrived, now, self._out)
+        where = (arrived.numbers_address, arrived.array_address)
+        self._calls.receive(*self._at, message.kind, message.source, *where, now)
         return self._sends()
 
     def attach(self, column: int, number: int, now: int) -> int:
         """Note what goes with a data message that this member is about to send; return its bytes."""
-        return int(self._calls.attach(self.me, column, number, now))
+        return int(self._calls.attach(*self._at, column, number, now))
 
     def take(self, column: int, source: int, before: int, now: int) -> list[Sent]:
         """Hear that the prefix of a column, whose sender is ``source``, has grown beyond ``before``."""
         self._marks[:] = _CLEARED
-        self._calls.take(self.me, column, source, before, now, self._out)
+        self._calls.take(*self._at, column, source, before, now)
         return self._sends()
 
     def gone(self, member: int, now: int, column: int = -1) -> list[Sent]:
         """Hear from a failure detector that a member is gone, and which column it led, if any."""
         self._marks[:] = _CLEARED
-        self._calls.gone(self.me, member, column, now, self._out)
+        self._calls.gone(*self._at, member, column, now)
         return self._sends()
 
     def next_timer(self) -> int | None:
@@ -213,7 +208,7 @@ class Machine:
 
     def _call(self, call: Any, now: int) -> list[Sent]:
         self._marks[:] = _CLEARED
-        call(self.me, now, self._out)
+        call(*self._at, now)
         return self._sends()
 
     def _sends(self) -> list[Sent]:
@@ -257,6 +252,8 @@ def lone_machine(protocol: Protocol) -> Machine:
     return Machine(protocol, index=0, sizes=sizes, places=protocol.places(around))
 
 
+COMPILED = {"init": 3, "start": 3, "timer": 3, "leave": 3, "receive": 7, "gone": 5, "attach": 5, "take": 6}
+"""The entry points, and how many whole numbers each takes."""
 _PLACE = {name: number for number, name in enumerate(MARKS.names or ())}
 _SENDS, _LEARNED, _FINISHED = _PLACE["sends"], _PLACE["learned"], _PLACE["finished"]
 _TIMER, _CHANGES, _OVERFLOW = _PLACE["timer"], _PLACE["changes"], _PLACE["overflow"]

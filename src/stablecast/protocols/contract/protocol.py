@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -39,8 +39,8 @@ class Kernels:
     """What a message, a timer or a driver's call does to one member, and what it sends."""
 
     receive: Mapping[type, Kernel]
-    """For each message, ``on(me, source, message, now, out)``: what it does to a member.  Messages are numbered
-    in this order."""
+    """For each message, ``on(me, source, message, now, out)``: what it does to a member.  Messages are
+    numbered in this order."""
     init: Kernel = no_call
     """``init(me, now, out)``: a member begins to take part, at the start or when it joins later."""
     start: Kernel = no_call

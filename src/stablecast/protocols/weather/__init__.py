@@ -10,11 +10,11 @@ What is true
     The sets are there only in runs that can lose or repeat messages, or lose members (``me.guarded``).  Where
     they are not, each layer calls the plain kernel and does nothing else; that test is all that it costs.
 How a layer is made
-    A module of this package wraps the kernels of a plain protocol: it decides whether a message is news before
-    the plain kernel sees it, and sets the timer for the next retransmission behind it.  :mod:`star` is for a
-    coordinator that asks everyone, :mod:`tree` for members that ask their children, :mod:`trains` for arrays
-    that are handed on, :mod:`exchange` for members that all tell each other, :mod:`cube` for iterations of
-    neighbours.
+    A module of this package wraps the kernels of a plain protocol: it decides whether a message is news
+    before the plain kernel sees it, and sets the timer for the next retransmission behind it.  :mod:`star`
+    is for a coordinator that asks everyone, :mod:`tree` for members that ask their children, :mod:`trains`
+    for arrays that are handed on, :mod:`exchange` for members that all tell each other, :mod:`cube` for
+    iterations of neighbours.
 What can go wrong
     Nothing here repairs a structure: when the coordinator, an inner member of a tree or a member of a ring is
     gone, the execution waits for ever, and a run shows that it does.
@@ -22,7 +22,7 @@ What can go wrong
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from stablecast.compiling import kernel
 from stablecast.frontier.sets import add, has
@@ -114,6 +114,6 @@ def has_answered(me: Weather, j: int) -> bool:
 
 
 @kernel
-def is_gone(me: Weather, j: int) -> bool:
+def is_gone(me: Any, j: int) -> bool:
     """Tell whether a failure detector has told of a member."""
     return bool(me.guarded and has(me.gone, j))

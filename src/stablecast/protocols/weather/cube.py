@@ -1,10 +1,10 @@
-"""Neighbours that go through iterations together: who is silent is told again, and who is gone counts as heard.
+"""Neighbours that go through iterations together, and repeat to silent ones what they told them.
 
-What the current iteration's silent neighbours have not answered is sent to them again, as a REPEAT.  A REPEAT is
-answered: with the closing message of the last round if it is of that one, else with what is known now if that
-iteration was reached.  The paper has no such answer and can wait for ever (``docs/papers/hypercube.md``).  The bit
-of a member that is gone is set from then on.  Members that are cut off exchange what they have and fall silent
-after three iterations without news.
+What the current iteration's silent neighbours have not answered is sent to them again, as a REPEAT.  A
+REPEAT is answered: with the closing message of the last round if it is of that one, else with what is known
+now if that iteration was reached.  The paper has no such answer and can wait for ever
+(``docs/papers/hypercube.md``).  The bit of a member that is gone is set from then on.  Members that are cut
+off exchange what they have and fall silent after three iterations without news.
 """
 
 from __future__ import annotations

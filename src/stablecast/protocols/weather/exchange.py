@@ -1,9 +1,9 @@
 """Members that all tell each other: who lacks another's array asks for it by sending its own again.
 
-Until it has everyone's INFO, a member sends its own again, as a REPEAT, to those whose INFO it lacks, and a REPEAT
-is answered with an INFO, also by a member that is through with that execution: without the answer the first member
-could wait for ever (``docs/errata.md``).  Nobody waits for a member that is gone; when the first one is, any INFO
-asks for the own one.
+Until it has everyone's INFO, a member sends its own again, as a REPEAT, to those whose INFO it lacks, and a
+REPEAT is answered with an INFO, also by a member that is through with that execution: without the answer
+the first member could wait for ever (``docs/errata.md``).  Nobody waits for a member that is gone; when the
+first one is, any INFO asks for the own one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Pieces(NamedTuple):
     advance: Callable[..., None]
     send_own: Callable[..., None]
     take_in: Callable[..., None]
-    count: Callable[..., None]
+    count_in: Callable[..., None]
 
 
 def among_all(plain: Kernels, pieces: Pieces, INFO: Any, REPEAT: Any) -> Kernels:

@@ -1,7 +1,7 @@
 """A coordinator that asks all and then tells all: both are repeated to those who have not answered.
 
-START is answered by ACK, as in the plain protocol, and INFO by a further message, ACK_INFO; an execution is over
-when all of these are in.  A member that is gone counts as having answered.
+START is answered by ACK, as in the plain protocol, and INFO by a further message, ACK_INFO; an execution is
+over when all of these are in.  A member that is gone counts as having answered.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Arrays that are handed from member to member: each hop is repeated until the next member confirms it.
 
-A train is confirmed by GOT, on the ring's second tour by GOT_INFO; START at a first child, which a tree's inner
-member repeats, by GOT_START; INFO and ACK_INFO are as in :mod:`~stablecast.protocols.weather.tree`.  A train that
-comes again is confirmed again, and nothing else.
+A train is confirmed by GOT, on the ring's second tour by GOT_INFO; START at a first child, which a tree's
+inner member repeats, by GOT_START; INFO and ACK_INFO are as in :mod:`~stablecast.protocols.weather.tree`.
+A train that comes again is confirmed again, and nothing else.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def among_siblings(
     plain: Kernels, plain_advance: Callable[..., None], pass_on: Callable[..., None], messages: Messages
 ) -> Kernels:
     """Wrap the kernels of a protocol in which trains run through siblings and climb a tree."""
-    START, ACK1, ACK2, INFO, GOT, GOT_START, ACK_INFO = messages
+    START, ACK1, _, INFO, GOT, GOT_START, ACK_INFO = messages
     plain_start, on_start, on_ack, on_info = (
         plain.start,
         *(plain.receive[each] for each in (START, ACK1, INFO)),
