@@ -125,12 +125,6 @@ class _Library(codegen.JITCodeLibrary):
         self._linking_libraries = _callees(self)
         super().finalize()
 
-    def _optimize_final_module(self) -> None:
-        for function in self._final_module.functions:
-            if function.name in _APART and not function.is_declaration:
-                function.add_function_attribute("noinline")
-        super()._optimize_final_module()
-
 
 class _Codegen(codegen.JITCPUCodegen):
     """Makes such libraries."""
@@ -149,6 +143,13 @@ class _Context(cpu.CPUContext):
         """Take a code generator of our own."""
         super().init()
         self._internal_codegen = _Codegen("stablecast.exec")
+
+    def declare_function(self, module: Any, fndesc: Any) -> Any:
+        """Declare a function; what is to stay apart says so."""
+        function = super().declare_function(module, fndesc)
+        if _UNDER_WAY and _UNDER_WAY[-1].apart and fndesc.qualname == _UNDER_WAY[-1].py_func.__qualname__:
+            function.attributes.add("noinline")
+        return function
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
         """Return the entry point for Python, if there is to be one."""
@@ -209,8 +210,6 @@ class KernelDispatcher(dispatcher.Dispatcher):
 
     def add_overload(self, cres: Any) -> None:
         """Keep what was compiled; calls from Python do not see what is deferred."""
-        if self.apart:
-            _APART.add(cres.fndesc.llvm_func_name)
         if _is_deferred(cres.library):
             self.overloads[tuple(cres.signature.args)] = cres
         else:
@@ -246,8 +245,6 @@ def _widened(kind: Any) -> Any:
 
 _UNDER_WAY: list[KernelDispatcher] = []
 """Kernels that are being compiled, outermost first; only touched under numba's lock."""
-_APART: set[str] = set()
-"""Functions that are never compiled into their callers, as the code calls them."""
 _INNERMOST: list[KernelError] = []
 """The first error of the compilation under way: that of the innermost kernel."""
 
