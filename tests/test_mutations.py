@@ -124,7 +124,7 @@ MUTATIONS = {
         "heap[up].at == at and heap[up].server > server",
     ),
     "the fast engine lets go of an array that another message carries": (
-        "coord",
+        "cubefulldist",
         "simulate/drive.py",
         "        sim.slot_uses[record.slot] += 1\n",
         "        pass\n",

@@ -148,7 +148,7 @@ def nowhere(around: Surroundings) -> Placement:
     return {}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Protocol:
     """A stability protocol, written once and driven by the simulator and by live groups."""
 
