@@ -5,7 +5,7 @@ import pytest
 from stablecast.pipeline import daemon as daemon_module
 from stablecast.pipeline.daemon import preload
 from stablecast.pipeline.session import PROTOCOLS_VARIABLE
-from stablecast.protocols import multicast_titles, protocol_names
+from stablecast.protocols import protocol_names
 from stablecast.simulate import warm
 
 
@@ -20,7 +20,7 @@ def served(monkeypatch):
 
 
 def test_every_protocol_of_the_registry_is_loaded_without_a_word(monkeypatch, capfd, served):
-    names = [*protocol_names(), *multicast_titles()]
+    names = protocol_names()
     assert "bimodal" in names
     monkeypatch.setenv(PROTOCOLS_VARIABLE, ",".join(names))
     daemon_module.main()

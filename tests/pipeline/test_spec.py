@@ -103,12 +103,11 @@ def test_a_protocol_from_a_file_can_be_swept(spec, tmp_path):
 
 
 OUTSIDE = """
-import dataclasses
 from stablecast.protocols import coordp
 from stablecast.protocols.contract.parameters import TIME, Parameter
 WAIT = Parameter("wait", TIME, 1.0, "How long to wait.", unit="ms", above=0)
-PROTOCOL = dataclasses.replace(
-    coordp.PROTOCOL, name="swept_coordp", parameters=(*coordp.PROTOCOL.parameters, WAIT)
+PROTOCOL = coordp.PROTOCOL.replace(
+    about="swept_coordp: coordp with a parameter more.", parameters=(*coordp.PROTOCOL.parameters, WAIT)
 )
 """
 

@@ -54,12 +54,11 @@ def test_options_of_a_protocol_from_outside_are_typed_columns_behind_all_others(
 
 
 OUTSIDE = """
-import dataclasses
 from stablecast.protocols import coordp
 from stablecast.protocols.contract.parameters import TIME, Parameter
 CALM = Parameter("calm", TIME, 1.0, "How long to be calm.", unit="ms", above=0)
-PROTOCOL = dataclasses.replace(
-    coordp.PROTOCOL, name="calm_coordp", parameters=(*coordp.PROTOCOL.parameters, CALM)
+PROTOCOL = coordp.PROTOCOL.replace(
+    about="calm_coordp: coordp with a parameter more.", parameters=(*coordp.PROTOCOL.parameters, CALM)
 )
 """
 

@@ -24,6 +24,7 @@ What can go wrong
 from __future__ import annotations
 
 import difflib
+import dis
 import linecache
 import re
 from collections.abc import Callable, Iterator
@@ -87,12 +88,7 @@ def compile_for(function: Any, *arguments: Any) -> None:
 
 
 def _compiled(function: F, **options: bool) -> F:
-    code = function.__code__
-    for name in UNUSABLE:
-        if name in code.co_names and name not in function.__globals__:
-            raise KernelError(
-                f"{code.co_filename}, line {_line_of(code, name)}: a kernel cannot call {name}()"
-            )
+    _refuse_unusable(function)
     if numba.config.DISABLE_JIT:
         return function
     # Said of each kernel: numba else gives what is called from an inlined one the same treatment.
@@ -110,13 +106,15 @@ def _compiled(function: F, **options: bool) -> F:
     return kept
 
 
-def _line_of(code: Any, name: str) -> int:
-    first = int(code.co_firstlineno)
-    for number in range(first, first + 1000):
-        line = linecache.getline(code.co_filename, number)
-        if re.search(rf"\b{name}\s*\(", line):
-            return number
-    return first
+def _refuse_unusable(function: Any) -> None:
+    """Refuse a kernel that calls what it cannot; attributes and its own functions may have such a name."""
+    code = function.__code__
+    for name in UNUSABLE:
+        if name in code.co_names and name not in function.__globals__:
+            for each in dis.get_instructions(code):
+                if each.opname == "LOAD_GLOBAL" and each.argval == name and each.positions is not None:
+                    line = each.positions.lineno
+                    raise KernelError(f"{code.co_filename}, line {line}: a kernel cannot call {name}()")
 
 
 class _Library(codegen.JITCodeLibrary):

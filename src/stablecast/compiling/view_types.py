@@ -28,7 +28,17 @@ from numba.np import arrayobj
 
 from stablecast.compiling.dispatch import ATTRIBUTES
 from stablecast.compiling.tables import TableType
-from stablecast.compiling.views import EVERY_MEMBER, MARKS, Arrived, Layout, MemberView, OutboxView, Rows, Slot, Words
+from stablecast.compiling.views import (
+    EVERY_MEMBER,
+    MARKS,
+    Arrived,
+    Layout,
+    MemberView,
+    OutboxView,
+    Rows,
+    Slot,
+    Words,
+)
 
 
 class _GroupType(types.Type):
