@@ -1,13 +1,14 @@
-"""doubling: members tell each other what all they know of have received, at distances that double.
+"""doubling: members tell others at distances that double all they know, until they know of everyone.
 
 Promise
     A member calls a message stable only after every member had received it.
 Why it is safe
-    M is the minimum over the members in G of what they had received in this round, and received prefixes only
-    grow.  M is declared only when G holds everyone who is not known to be gone.  A member that hears of a later
-    round takes over the sender's own stable array.
+    M is the minimum over the members in G of what they had received in this round, and received prefixes
+    only grow.  M is declared only when G holds everyone who is not known to be gone.  A member that hears
+    of a later round takes over the sender's own stable array.
 Cost
-    Without losses a round takes ceil(log2 n / fanout) + 1 steps or so, and fanout messages a member and step.
+    Without losses a round takes about log2 n steps, fewer with a larger fanout; in a step each member sends
+    as many messages as the fanout says.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ from stablecast.protocols.contract import (
     set_timer,
 )
 
-STEP = Parameter("step", TIME, 10.0, "Time between two steps of a member.", unit="ms", role=Role.STEP, above=0)
+STEP = Parameter(
+    "step", TIME, 10.0, "Time between two steps of a member.", unit="ms", role=Role.STEP, above=0
+)
 FANOUT = Parameter(
     "fanout", WHOLE, 1, "Members that a member tells in a step.", role=Role.FANOUT, least=1, most=8
 )

@@ -3,9 +3,10 @@
 Promise
     That of cubefulldist, whose state, messages and kernels it has.  Only the places of the members differ.
 How members are placed
-    A hypercube is two halves of one dimension less, and each member has one neighbour in the other half.  So the
-    members are divided into two parts that are far from each other, these again, and so on; a member's number in
-    the cube is the way to it.  Then members change places in pairs while that makes the cube's links shorter.
+    A hypercube is two halves of one dimension less, and each member has one neighbour in the other half.  So
+    the members are divided into two parts that are far from each other, these again, and so on; a member's
+    number in the cube is the way to it.  Then members change places in pairs while that makes the cube's
+    links shorter.
 Cost
     That of cubefulldist in messages, and fewer hops of the network for each.
 """
@@ -36,7 +37,7 @@ def places(around: Surroundings) -> Placement:
 
 
 def divided(members: Ints, distances: Distances) -> Ints:
-    """Return members in the order of their numbers in the cube: one part, of a power of two, then the other."""
+    """Return members in the order of their numbers in the cube: a part of a power of two, the other."""
     if members.size <= 2:
         return members
     half = 1 << (members.size - 1).bit_length() - 1

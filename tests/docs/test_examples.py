@@ -9,20 +9,18 @@ A page is run block by block, in order, in a folder of its own:
 - ``toml`` blocks that begin with a comment ``# NAME.toml`` are written to that file, and so is any block
   behind ``<!-- saved as: PATH -->``;
 - a block behind ``<!-- not run: WHY -->`` is not run;
-- a block behind ``<!-- file: PATH -->`` is a file to be added: its page is run, uncompiled, on a copy of the
-  repository that has the file.
+- a block behind ``<!-- part of: PATH -->`` is a part of that file, and is not run.
+
+The files of ``docs/examples`` lie in the folder in which a page is run.
 """
 
 import contextlib
 import doctest
 import inspect
 import io
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +40,7 @@ NOT_RUN = re.compile(r"<!-- not run: (takes minutes|needs a cluster) -->")
 TOML_FILE = re.compile(r"# (\w+\.toml)\n")
 ON_SPARK = re.compile(r"^\$ stablecast (sweep|analyze|watch)|\bspark_session\(", re.MULTILINE)
 SAVED = re.compile(r"<!-- saved as: (\S+) -->")
-FILE = re.compile(r"<!-- file: (\S+) -->")
+PART = re.compile(r"<!-- part of: (\S+) -->")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -54,11 +52,12 @@ class Block:
     text: str
     line: int
     mark: str
-    """The line before it, where a block may be called a file or not to be run."""
+    """The line before it, where a block may be called a part of a file or not to be run."""
 
     @property
-    def file(self) -> str | None:
-        found = FILE.fullmatch(self.mark)
+    def whole(self) -> str | None:
+        """The file that it is a part of."""
+        found = PART.fullmatch(self.mark)
         return found and found[1]
 
 
@@ -100,29 +99,13 @@ def run_here(arguments: list[str], folder: Path) -> tuple[int, str]:
     return code, out.getvalue() + without_remarks(err.getvalue())
 
 
-def run_on_copy(arguments: list[str], folder: Path) -> tuple[int, str]:
-    done = on_copy(folder, "-m", "stablecast.cli.main", *arguments)
-    return done.returncode, done.stdout + without_remarks(done.stderr)
-
-
 def without_remarks(text: str) -> str:
     """Leave out what is said about compiling and progress, which depends on earlier runs."""
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("# "))
 
 
-def on_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(folder / "src"),
-        "NUMBA_DISABLE_JIT": "1",
-        "STABLECAST_CACHE_DIR": str(folder / "cache"),
-    }
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-
-
-def complaint_about_command(command: Command, folder: Path, run) -> str:
-    code, printed = run(command.arguments, folder)
+def complaint_about_command(command: Command, folder: Path) -> str:
+    code, printed = run_here(command.arguments, folder)
     typed = shlex.join(["stablecast", *command.arguments])
     if code != command.exit_code:
         return f"{typed}: exit code {code}, not {command.exit_code}\n{printed}"
@@ -142,8 +125,8 @@ def complaint_about_python(block: Block, folder: Path) -> str:
         return said.getvalue() if runner.run(test, out=said.write).failed else ""
 
 
-def complaints_about(block: Block, folder: Path, run) -> list[str]:
-    if NOT_RUN.fullmatch(block.mark) or block.file:
+def complaints_about(block: Block, folder: Path) -> list[str]:
+    if NOT_RUN.fullmatch(block.mark) or block.whole:
         return []
     named = TOML_FILE.match(block.text)
     if block.language == "toml" and named:
@@ -151,6 +134,8 @@ def complaints_about(block: Block, folder: Path, run) -> list[str]:
     if saved := SAVED.fullmatch(block.mark):
         (folder / saved[1]).parent.mkdir(parents=True, exist_ok=True)
         (folder / saved[1]).write_text(block.text, encoding="utf-8")
+        if saved[1].endswith(".py"):
+            return []
     if block.language == "python":
         return [complaint_about_python(block, folder)]
     if block.language == "console":
@@ -158,7 +143,7 @@ def complaints_about(block: Block, folder: Path, run) -> list[str]:
         if commands is None:
             shown = [line for line in block.text.splitlines() if not line.startswith("$ ")]
             return [f"output that is not checked: {shown}"] if shown else []
-        return [complaint_about_command(command, folder, run) for command in commands]
+        return [complaint_about_command(command, folder) for command in commands]
     return []
 
 
@@ -176,42 +161,22 @@ def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, request):
     blocks = blocks_of(page)
     if runs_spark(page):
         request.getfixturevalue("spark")
-    files = {block.file: block.text for block in blocks if block.file}
-    if files:
-        make_copy(tmp_path, files)
-    run = run_on_copy if files else run_here
+    for example in (DOCS / "examples").glob("*.py"):
+        shutil.copy(example, tmp_path)
     said = [
         f"{page.name}, line {block.line}: {complaint}"
         for block in blocks
-        for complaint in complaints_about(block, tmp_path, run)
+        for complaint in complaints_about(block, tmp_path)
         if complaint
     ]
     assert not said, "\n".join(said)
 
 
-def make_copy(folder: Path, files: dict[str, str]) -> None:
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src" / "stablecast", folder / "src" / "stablecast", ignore=ignore)
-    shutil.copytree(ROOT / "tests" / "protocols", folder / "tests" / "protocols", ignore=ignore)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-def test_the_protocol_of_the_worked_example_passes_its_own_tests_and_those_of_all_protocols(tmp_path):
-    files = {block.file: block.text for block in blocks_of(DOCS / "add-a-protocol.md") if block.file}
-    make_copy(tmp_path, files)
-    tests = [name for name in files if name.startswith("tests/")]
-    assert tests
-    assert len(files) > len(tests)
-    # The page says to add the name to this list.
-    shared = tmp_path / "tests" / "protocols" / "test_all_protocols.py"
-    text = shared.read_text(encoding="utf-8")
-    assert text.count("PROTOCOLS = [") == 1
-    shared.write_text(text.replace("PROTOCOLS = [", 'PROTOCOLS = ["train_cast", '), encoding="utf-8")
-    pytest_here = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    for names in (tests, [str(shared), "-k", "train_cast"]):
-        done = on_copy(tmp_path, *pytest_here, *names)
-        assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_a_part_of_a_file_is_what_the_file_says(page):
+    parts = [block for block in blocks_of(page) if block.whole]
+    texts = {block.whole: (page.parent / block.whole).read_text(encoding="utf-8") for block in parts}
+    assert not [block.line for block in parts if block.text not in texts[block.whole]]
 
 
 def anchors_of(page: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""The keystone check for protocols from outside finds what is wrong with one, and says how to see it again."""
+"""The keystone check for protocols finds what is wrong with one, and says how to see it again."""
 
 import pytest
 from outside_files import DOUBLING, NEAR_CUBE, variant
@@ -30,7 +30,8 @@ def test_what_is_called_stable_too_early_is_found(tmp_path):
 
 
 def test_a_run_that_does_not_end_is_found(tmp_path):
-    path, _ = variant(tmp_path, "    finish(out, me.round)\n", "    if me.number != 1:\n        finish(out, me.round)\n")
+    finish = "    finish(out, me.round)\n"
+    path, _ = variant(tmp_path, finish, f"    if me.number != 1:\n    {finish}")
     with pytest.raises(CheckFailed, match="not over after 20000 ms, though nothing was lost"):
         check_protocol(path, faults=())
 

@@ -18,7 +18,7 @@ def install(tmp_path, monkeypatch):
             (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
         folder = tmp_path / "mine-1.0.dist-info"
         folder.mkdir()
-        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", encoding="utf-8")
+        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", "utf-8")
         lines = ["[stablecast.protocols]", *(f"{name} = {value}" for name, value in entries.items())]
         (folder / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
         monkeypatch.syspath_prepend(str(tmp_path))
@@ -69,8 +69,8 @@ def test_a_broken_one_is_one_line_and_leaves_the_others(install, capsys):
     assert "healthy" in said.out
     assert "broken" not in said.out
     assert said.err.splitlines() == [
-        "stablecast: warning: entry point broken = broken_of_ours:PROTOCOL: ZeroDivisionError: division by zero;"
-        " it is left out"
+        "stablecast: warning: entry point broken = broken_of_ours:PROTOCOL: ZeroDivisionError: division by"
+        " zero; it is left out"
     ]
     assert "ZeroDivisionError" in complaint(capsys, "simulate", "broken")
 
@@ -86,7 +86,7 @@ def test_the_name_of_a_protocol_of_the_package_is_not_taken(install, capsys):
 
 def test_a_module_that_is_not_there_is_a_warning(install):
     install({"absent": "nowhere_of_ours:PROTOCOL"})
-    with pytest.warns(_outside.ProtocolWarning, match="absent = nowhere_of_ours:PROTOCOL: ModuleNotFoundError"):
+    with pytest.warns(_outside.ProtocolWarning, match="absent = .*: ModuleNotFoundError"):
         assert "absent" not in installed_titles()
 
 

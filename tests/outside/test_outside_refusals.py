@@ -1,4 +1,4 @@
-"""Bad protocol files: one line that names the file and the line, exit code 2, and the same error from Python."""
+"""Bad protocol files: one line with file and line, exit code 2, and the same error from Python."""
 
 import subprocess
 import sys
@@ -17,22 +17,57 @@ RECEIVE = "        receive={TELL: on_tell},\n"
 
 DESCRIPTIONS = {
     "syntax": ("class State(Member):", "class State(Member:", 0, "not Python: "),
-    "import": ("from typing import NamedTuple", "import does_not_exist", 0, "No module named 'does_not_exist'"),
+    "import": (
+        "from typing import NamedTuple",
+        "import does_not_exist",
+        0,
+        "No module named 'does_not_exist'",
+    ),
     "exception": ('"""What a member keeps."""', "print(1 / 0)", 0, "ZeroDivisionError: division by zero"),
-    "unknown name": ("    M: Sources\n    \"\"\"", "    M: Sauces\n    \"\"\"", 0, "name 'Sauces' is not defined"),
-    "no kind": ("    M: Sources\n    \"\"\"", "    M: int\n    \"\"\"", 0, "field M of State has no kind"),
-    "field twice": ("    G: Members\n    gone", "    M: Members\n    gone", 0, "field M of State is declared twice"),
-    "message field twice": ("    G: Members\n\n", "    M: Members\n\n", 0, "field M of TELL is declared twice"),
+    "unknown name": ('    M: Sources\n    """', '    M: Sauces\n    """', 0, "name 'Sauces' is not defined"),
+    "no kind": ('    M: Sources\n    """', '    M: int\n    """', 0, "field M of State has no kind"),
+    "field twice": (
+        "    G: Members\n    gone",
+        "    M: Members\n    gone",
+        0,
+        "field M of State is declared twice",
+    ),
+    "message field twice": (
+        "    G: Members\n\n",
+        "    M: Members\n\n",
+        0,
+        "field M of TELL is declared twice",
+    ),
     "reserved": ("    gone: Members", "    number: Number", 0, "field number is one that every member has"),
-    "reserved received": ("    gone: Members", "    received: Members", 0, "field received is one that every"),
+    "reserved received": (
+        "    gone: Members",
+        "    received: Members",
+        0,
+        "field received is one that every",
+    ),
     "reserved view": ("    gone: Members", "    view: Number", 0, "field view is one that every member has"),
     "no messages": (RECEIVE, "        receive={},\n", None, "receive is empty"),
     "no message type": (RECEIVE, "        receive={State: on_tell},\n", None, "State is no message"),
     "no function": (RECEIVE, "        receive={TELL: None},\n", None, "the kernel for TELL is None"),
     "not a kernel": ("@kernel\ndef on_tell", "def on_tell", 0, "the kernel for TELL is no kernel"),
-    "arguments": ("def timer(me: State, now: int, out", "def timer(me: State, out", -1, "timer takes 2 arguments"),
-    "parameter twice": (PARAMETERS, "    parameters=(STEP, STEP),\n", None, "parameter step is declared twice"),
-    "option of the run": ('    "fanout", WHOLE', '    "members", WHOLE', 0, "the parameter members, an option"),
+    "arguments": (
+        "def timer(me: State, now: int, out",
+        "def timer(me: State, out",
+        -1,
+        "timer takes 2 arguments",
+    ),
+    "parameter twice": (
+        PARAMETERS,
+        "    parameters=(STEP, STEP),\n",
+        None,
+        "parameter step is declared twice",
+    ),
+    "option of the run": (
+        '    "fanout", WHOLE',
+        '    "members", WHOLE',
+        0,
+        "the parameter members, an option",
+    ),
 }
 
 
@@ -85,7 +120,7 @@ def test_a_message_without_a_kernel_is_refused(tmp_path, capsys):
 
 def test_a_field_that_a_base_class_has_is_declared_twice(tmp_path, capsys):
     base = "class Base(Member):\n    M: Sources\n\n\nclass State(Base):"
-    path, line = variant(tmp_path, "class State(Member):", base)
+    path, _ = variant(tmp_path, "class State(Member):", base)
     assert "field M of State is declared twice" in complaint(capsys, "simulate", path)
 
 
@@ -113,7 +148,8 @@ def test_places_that_do_not_fit_the_declaration(case, tmp_path, capsys):
     given, what = PLACES[case]
     path = tmp_path / "mine.py"
     variant(tmp_path, PARAMETERS, PLACED.replace("{}", given))
-    text = path.read_text(encoding="utf-8").replace("    gone: Members\n", "    gone: Members\n    next: Place\n")
+    field = "    gone: Members\n"
+    text = path.read_text(encoding="utf-8").replace(field, f"{field}    next: Place\n")
     path.write_text(text.replace("    Outbox,\n", "    Outbox,\n    Place,\n"), encoding="utf-8")
     said = complaint(capsys, "simulate", str(path), *SMALL)
     assert what in said
@@ -131,11 +167,19 @@ KERNELS = {
     "field not of the message": (TELLS, TELLS.replace("me.G)", "H=me.G)"), "TELL has no field H"),
     "field missing": (TELLS, TELLS.replace(", me.G)", ")"), "missing a required argument: 'G'"),
     "array for a number": (TELLS, TELLS.replace("me.round", "me.M", 1), "field round of TELL is a number"),
-    "field read": ("        join(me.G, message.G)", "        join(me.H, message.G)", "a member has no field H"),
+    "field read": (
+        "        join(me.G, message.G)",
+        "        join(me.H, message.G)",
+        "a member has no field H",
+    ),
     "field written": ("    me.distance = 1", "    me.distanze = 1", "did you mean 'distance'?"),
     "array written": ("    me.distance = 1", "    me.M = me.received", "M is not a number that can be set"),
     "message read": ("if message.round > me", "if message.reound > me", "did you mean 'round'?"),
-    "parameter": ("range(me.params.fanout)", "range(me.params.fanot)", "there is no parameter fanot; did you"),
+    "parameter": (
+        "range(me.params.fanout)",
+        "range(me.params.fanot)",
+        "there is no parameter fanot; did you",
+    ),
     "name": ("    me.distance = 1", "    me.distance = unknown", "name 'unknown' is not defined"),
     "type": ("    me.distance = 1", '    me.distance = "a"', ""),
     "print": ("    me.distance = 1", "    print(me.distance)", "a kernel cannot call print()"),
@@ -154,7 +198,7 @@ def test_a_kernel_that_does_not_compile_is_told_by_its_own_line(case, tmp_path, 
 
 
 def test_there_is_no_traceback(tmp_path):
-    path, line = variant(tmp_path, "    M: Sources\n    \"\"\"", "    M: Sauces\n    \"\"\"")
+    path, line = variant(tmp_path, '    M: Sources\n    """', '    M: Sauces\n    """')
     command = [sys.executable, "-m", "stablecast.cli.main", "simulate", path]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")

@@ -75,7 +75,9 @@ def _show(name: str, *, as_json: bool) -> None:
         print("\nParameters")
         width = max(len(parameter.option_name) for parameter in found.options.values())
         for option, parameter in found.options.items():
-            print(f"    {option:{width}}  {parameter.help} Accepted: {parameter.accepted}.{_default(parameter)}")
+            print(
+                f"    {option:{width}}  {parameter.help} Accepted: {parameter.accepted}.{_default(parameter)}"
+            )
 
 
 def _default(parameter: Parameter) -> str:

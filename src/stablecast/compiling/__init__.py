@@ -7,4 +7,13 @@
 from stablecast.compiling.cache import CACHE_FOLDER, sources_digest
 from stablecast.compiling.dispatch import KernelError, apart, compile_for, inlined, is_kernel, kernel
 
-__all__ = ["CACHE_FOLDER", "KernelError", "apart", "compile_for", "inlined", "is_kernel", "kernel", "sources_digest"]
+__all__ = [
+    "CACHE_FOLDER",
+    "KernelError",
+    "apart",
+    "compile_for",
+    "inlined",
+    "is_kernel",
+    "kernel",
+    "sources_digest",
+]

@@ -88,19 +88,12 @@ def compile_for(function: Any, *arguments: Any) -> None:
 
 
 def _compiled(function: F, **options: bool) -> F:
-    _refuse_unusable(function)
     if numba.config.DISABLE_JIT:
         return function
+    _refuse_unusable(function)
     # Said of each kernel: numba else gives what is called from an inlined one the same treatment.
-    targetoptions = {
-        "nopython": True,
-        "nogil": True,
-        "error_model": "numpy",
-        "_nrt": False,
-        "forceinline": False,
-    }
-    targetoptions |= options
-    made: Any = KernelDispatcher(function, {}, targetoptions)
+    inline = {"forceinline": False} | options
+    made: Any = KernelDispatcher(function, {}, TARGET_OPTIONS | inline)
     made.enable_caching()
     kept: F = made
     return kept
@@ -268,7 +261,7 @@ def _compiling(which: KernelDispatcher) -> Iterator[None]:
         if not _INNERMOST:
             # numba keeps an error, and raises the same one for the next call.
             _INNERMOST.append(getattr(error, "described", None) or _described(which, error))
-        error.described = _INNERMOST[0]  # type: ignore[attr-defined]
+        vars(error)["described"] = _INNERMOST[0]
         if len(_UNDER_WAY) == 1:
             raise _INNERMOST[0] from None
         raise
@@ -349,7 +342,8 @@ def _reason(text: str, names: dict[str, Any]) -> str:
 
 def _unknown_attribute(name: str, kind: str, layout: str, names: dict[str, Any]) -> str:
     """Say that a member, a message or the parameters have no such field, and which ones there are."""
-    known = ATTRIBUTES.get(kind + layout) or getattr(names.get(kind), "_fields", ())
+    known: tuple[str, ...] = ATTRIBUTES.get(kind + layout, ())
+    known = known or getattr(names.get(kind), "_fields", ())
     what = {"Member": "a member has", "Params": "there is"}.get(kind, f"{kind} has")
     sort = "parameter" if kind == "Params" else "field"
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
@@ -371,7 +365,7 @@ def _foreign_reason(text: str) -> tuple[str, str]:
 def _wrong_field(line: str, names: dict[str, Any]) -> str:
     """Say which field of a message in a line it does not have, if a line gives one by such a name."""
     for made, arguments in re.findall(r"\b(\w+)\s*\((?=([^()]*))", line):
-        fields = getattr(names.get(made), "_fields", None)
+        fields: tuple[str, ...] = getattr(names.get(made), "_fields", ())
         for name in re.findall(r"(\w+)\s*=[^=]", arguments) if fields else ():
             if name not in fields:
                 return _unknown_attribute(name, made, "", names)

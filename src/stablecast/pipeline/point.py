@@ -31,7 +31,7 @@ class Point:
 
     @cached_property
     def key(self) -> str:
-        """A digest of the task and the options; of a protocol's file its name and text count, not its folder."""
+        """A digest of the task and the options; of a protocol's file the name and the text count."""
         told = dict(self.options)
         if self.source:
             told |= {PROTOCOL: Path(str(told[PROTOCOL])).name, "source": self.source}

@@ -1,4 +1,4 @@
-"""Protocols from outside the package: a file that is named by its path, or an installed package's entry point.
+"""Protocols from outside the package: a file that is named by its path, or an installed entry point.
 
 Theory
     A protocol's file is imported under a name that follows from its text: ``mine.py`` becomes
@@ -8,8 +8,8 @@ Theory
 What is refused
     Everything that can be seen before a run: a file that does not parse or import, that has no ``PROTOCOL``,
     that imports a file beside it (a protocol is one file, so that it can be shipped to other machines), that
-    declares a field twice, or a message without a kernel.  What is wrong in the ``PROTOCOL`` itself is seen by
-    :mod:`stablecast.protocols.contract.checks`.  Each is one line that names the file and the line.
+    declares a field twice, or a message without a kernel.  What is wrong in the ``PROTOCOL`` itself is seen
+    by :mod:`stablecast.protocols.contract.checks`.  Each is one line that names the file and the line.
 On other machines
     :func:`provide` is given the text of a file, as a sweep ships it, and lets its path stand for a copy where
     the path does not lead to that text.
@@ -229,8 +229,8 @@ def _defined(module: ModuleType, file: Path, tree: ast.Module) -> Protocol:
     from stablecast.protocols.contract import Protocol
 
     defined = getattr(module, "PROTOCOL", None)
-    line = _line_of_assignment(tree, "PROTOCOL")
-    if line is None or defined is None:
+    line = _line_of_assignment(tree, "PROTOCOL") or 1
+    if defined is None:
         raise InvalidInput(f"{file}, line 1: defines no PROTOCOL (accepted: PROTOCOL = Protocol(...))")
     if not isinstance(defined, Protocol):
         raise InvalidInput(
@@ -255,21 +255,21 @@ def _refuse_silent_messages(module: ModuleType, defined: Protocol, file: Path, t
 
 
 def _line_of_assignment(tree: ast.Module, name: str) -> int | None:
-    for node in ast.walk(tree):
-        targets: list[Any] = []
+    for node in tree.body:
+        named: list[Any] = []
         if isinstance(node, ast.Assign):
-            targets = node.targets
+            named = [getattr(target, "id", "") for target in node.targets]
         elif isinstance(node, ast.AnnAssign):
-            targets = [node.target]
+            named = [getattr(node.target, "id", "")]
         elif isinstance(node, ast.ImportFrom):
-            targets = [ast.Name(alias.asname or alias.name) for alias in node.names]
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-            return int(node.lineno)
+            named = [alias.asname or alias.name for alias in node.names]
+        if name in named:
+            return node.lineno
     return None
 
 
 def declared_at(protocol: Protocol, word: str) -> str:
-    """Return the file and line in which a protocol from outside names something, for the front of an error."""
+    """Return the file and line in which a protocol from outside names something, to begin an error with."""
     if not protocol.file:
         return ""
     lines = text_of(protocol.file).splitlines()

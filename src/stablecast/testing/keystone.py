@@ -51,7 +51,7 @@ Row = tuple[int, ...]
 
 
 class CheckFailed(StablecastError, AssertionError):
-    """A protocol does not do what every protocol has to; the message says for which seed, and how to replay it."""
+    """A protocol does not do what every one has to; the message says for which seed, and how to repeat it."""
 
 
 def check_protocol(
@@ -61,7 +61,7 @@ def check_protocol(
     faults: Collection[str] | None = None,
     options: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
-    """Run a protocol on small random networks, in both drivers, and raise :class:`CheckFailed` for what is wrong.
+    """Run a protocol on small random networks, in both drivers; raise :class:`CheckFailed` for what is wrong.
 
     Parameters
     ----------

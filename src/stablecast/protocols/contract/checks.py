@@ -1,4 +1,4 @@
-"""What is wrong with a description that Python accepts: parts that are missing, of another kind, or there twice.
+"""What is wrong with a description that Python accepts: parts that are missing, of another kind, or twice.
 
 Each complaint is one line that names the file and the line where that can be found.
 """
@@ -6,8 +6,9 @@ Each complaint is one line that names the file and the line where that can be fo
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stablecast.compiling import is_kernel
@@ -55,27 +56,22 @@ ARGUMENTS = {
 }
 
 
-def check_parameters(parameters: Iterable[Any]) -> None:
+def check_parameters(parameters: Sequence[Any]) -> None:
     """Refuse two parameters of one name, or with one option."""
-    for of in (lambda parameter: parameter.name, lambda parameter: parameter.option_name):
-        seen = set()
-        for parameter in parameters:
-            if of(parameter) in seen:
-                raise InvalidInput(
-                    f"{where_declared(_caller_frame(), of(parameter))}parameter {of(parameter)} is declared twice"
-                )
-            seen.add(of(parameter))
+    for names in ([each.name for each in parameters], [each.option_name for each in parameters]):
+        twice = [name for k, name in enumerate(names) if name in names[:k]]
+        if twice:
+            raise InvalidInput(f"{_where_named(twice[0])}parameter {twice[0]} is declared twice")
 
 
-def where_declared(frame: Any, name: str) -> str:
-    """Return the last line of a caller's file that has a name in quotation marks, else the caller's line."""
-    import linecache
-
+def _where_named(name: str) -> str:
+    """Return the last line of the describing file that has a name in quotation marks."""
+    frame = _caller_frame()
     if frame is None:
         return ""
     file = frame.f_code.co_filename
-    lines = linecache.getlines(file)
-    numbers = [k for k, line in enumerate(lines, 1) if f'"{name}"' in line or f"'{name}'" in line]
+    lines = enumerate(linecache.getlines(file), 1)
+    numbers = [k for k, line in lines if f'"{name}"' in line or f"'{name}'" in line]
     return f"{file}, line {numbers[-1] if numbers else frame.f_lineno}: "
 
 
