@@ -43,7 +43,8 @@ class Nobody:
 class Attacked:
     """Three members that have sent each other something; what went to the first was recorded."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, protocol: str = "gsgc") -> None:
+        self.protocol = protocol
         self.draw = random.Random(seed)
         self.clock = VirtualClock()
         self.network = Network(seed=seed, scheduler=self.clock, tap=self._record)
@@ -67,7 +68,7 @@ class Attacked:
     def _add(self, number: int) -> None:
         listener, transport = Nobody(), self.network.transport()
         engine = Engine(
-            Options(group=GROUP, member=f"m{number}"),
+            Options(group=GROUP, member=f"m{number}", protocol=self.protocol),
             transport,
             listener,
             address=transport.address,
@@ -120,9 +121,9 @@ def engine_subject(seed: int) -> Subject:
     return Subject(attacked.receive, attacked.state, corpus)
 
 
-def nonsense_of_members(*, count: int, seed: int) -> Engine:
+def nonsense_of_members(*, count: int, seed: int, protocol: str = "gsgc") -> Engine:
     """Have a member send changed frames, well sealed, to another; raises whatever that raises."""
-    attacked = Attacked(seed)
+    attacked = Attacked(seed, protocol)
     draw, peer = attacked.draw, attacked.engines[1]
     insides = [
         opened.inside

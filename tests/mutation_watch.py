@@ -67,12 +67,9 @@ def watch_gossip(name):
                 until_ms=20_000,
                 **more,
             )
-            blocks = []
-            result = simulate(setup, trace=blocks.append, wire_log=True)
-            if not result.completed:
-                return "a round does not end, or data does not become stable"
-            if [tuple(row) for block in blocks for row in block.tolist()] != list(run_plain(setup).events):
-                return "the two drivers differ"
+            problem = differs_or_stalls(setup)
+            if problem:
+                return problem
     return ""
 
 
@@ -93,13 +90,68 @@ def watch_on_lossy_graphs(name):
                 **more,
                 **pause,
             )
-            setup = options.setup()
-            blocks = []
-            result = simulate(setup, trace=blocks.append, wire_log=True)
-            if not result.completed:
-                return "an execution does not end"
-            if [tuple(row) for block in blocks for row in block.tolist()] != list(run_plain(setup).events):
-                return "the two drivers differ"
+            problem = differs_or_stalls(options.setup())
+            if problem:
+                return problem
+    return ""
+
+
+def watch_survivors(name):
+    """Losses, resends, and a member, a leaf of any tree, that is gone from the start or soon."""
+    protocol = name.removesuffix("-crash")
+    for seed in range(6):
+        setup = Options(
+            protocol=protocol,
+            topology="random-graph",
+            members=(9, 14)[seed % 2],
+            edge_probability=0.3,
+            executions=3,
+            seed=seed,
+            until_ms=3000.0,
+            link_loss=0.1,
+            resend_ms=8.0,
+            faults=f"crash {(8, 13)[seed % 2]} at {(0, 0.5, 2)[seed % 3]}",
+            detect_ms=5.0,
+        ).setup()
+        problem = differs_or_stalls(setup)
+        if problem:
+            return problem
+    return ""
+
+
+def watch_gossip_members(name):
+    """One member crashes, and nobody else is ever taken for gone."""
+    for seed in range(4):
+        setup = Options(
+            protocol="gsgc",
+            topology="balanced",
+            members=(5, 16)[seed % 2],
+            step_s=0.05,
+            subgroup=1,
+            share="both",
+            threshold_steps=20,
+            messages=6,
+            senders=2,
+            faults="crash 3 at 200",
+            seed=seed,
+            until_ms=20_000.0,
+        ).setup()
+        problem = differs_or_stalls(setup, suspicions_max=0)
+        if problem:
+            return problem
+    return ""
+
+
+def differs_or_stalls(setup, *, suspicions_max=None):
+    """Run a set-up both ways; return what is wrong."""
+    blocks = []
+    result = simulate(setup, trace=blocks.append, wire_log=True)
+    if not result.completed:
+        return "an execution does not end, or data does not become stable"
+    if suspicions_max is not None and result.false_suspicions > suspicions_max:
+        return f"{result.false_suspicions} times a member was taken for gone that is not"
+    if [tuple(row) for block in blocks for row in block.tolist()] != list(run_plain(setup).events):
+        return "the two drivers differ"
     return ""
 
 
@@ -155,8 +207,12 @@ def watcher(name):
         return watch_bimodal
     if name.partition("-")[0] in ACKNOWLEDGING:
         return watch_acknowledging
+    if name == "gsgc-crash":
+        return watch_gossip_members
     if name.startswith("gsgc"):
         return watch_gossip
+    if name.endswith("-crash"):
+        return watch_survivors
     lossy = name.endswith("-lossy") or name in ("cubefulldist", "coord", "s_coord")
     return watch_on_lossy_graphs if lossy else watch
 

@@ -5,14 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from stablecast.cli.main import main
-from stablecast.live.options import live_protocols
+from stablecast.live.choice import live_protocols
 from stablecast.trace.verdict import judge_files
 
 COMMAND = [sys.executable, "-m", "stablecast.cli.main", "demo"]
+OUTSIDE = Path(__file__).parents[1] / "live" / "tell_all.py"
 SMALL = ["--members", "3", "--messages", "60", "--kill", "1", "--seed", "7"]
 PATIENCE_S = 180
 
@@ -56,6 +58,26 @@ def test_a_deadline_that_passes_is_a_failure_with_a_replay_line():
     assert "FAILED; replay: stablecast demo --members 3" in out
 
 
+def test_a_protocol_from_a_file_runs_with_its_options(tmp_path):
+    (tmp_path / "demo_idea.py").write_text(OUTSIDE.read_text())
+    arguments = ["--protocol", "demo_idea.py", "--set", "copies=2", "--json"]
+    code, out, err = demo(*SMALL, *arguments, cwd=tmp_path)
+    told = json.loads(out)
+    assert (code, told["ok"], told["problems"]) == (0, True, []), (out, err)
+    assert told["options"]["set"] == ["copies=2"]
+    assert "--protocol demo_idea.py --set copies=2" in told["replay"]
+    assert "# compiling tell-all" in err.splitlines()
+
+
+def test_a_file_whose_kernel_does_not_compile_is_one_line_and_exit_code_2(tmp_path):
+    wrong = OUTSIDE.read_text().replace("add(me.heard, source)", "add(me.herd, source)")
+    (tmp_path / "wrong_idea.py").write_text(wrong)
+    code, out, err = demo(*SMALL, "--protocol", "wrong_idea.py", cwd=tmp_path)
+    told = [line for line in err.splitlines() if not line.startswith("# ")]
+    assert (code, out, len(told)) == (2, "", 1), err
+    assert "wrong_idea.py, line " in told[0]
+
+
 def started(*arguments, **options):
     """Start a demo, and return it once a member is in the group."""
     pipe = subprocess.PIPE
@@ -96,6 +118,11 @@ BAD = {
     "no messages": (["--messages", "0"], "--messages 0"),
     "too large": (["--size", "1048577"], "accepted: 0 to 1,048,576"),
     "an unknown protocol": (["--protocol", "trian"], "did you mean 'train'"),
+    "a protocol that delivers": (["--protocol", "bimodal"], "live groups cannot run it"),
+    "a file that is not there": (["--protocol", "no/such.py"], "no/such.py"),
+    "an unknown option of the protocol": (["--set", "subgrup=4"], "did you mean 'subgroup'"),
+    "an option of the group": (["--set", "step_s=1"], "it follows the group's pace (accepted: "),
+    "no value": (["--set", "subgroup"], "accepted: NAME=VALUE"),
     "no rate": (["--rate", "0"], "--rate"),
     "a negative seed": (["--seed", "-1"], "--seed -1"),
     "letters": (["--members", "many"], "--members"),

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from stablecast.compiling import CACHE_FOLDER
 from stablecast.cli import extras
 from stablecast.cli.main import app, main
+from stablecast.compiling import CACHE_FOLDER
 from stablecast.errors import InvalidInput
 from stablecast.pipeline import java as java_module
 

@@ -50,6 +50,20 @@ def test_the_end_of_input_drains_and_leaves():
         assert a.exit_code() == 0
 
 
+def test_options_of_the_protocol_are_part_of_how_others_join():
+    options = ["--protocol", "s_coordp", "--set", "tree_degree=2"]
+    with NodeProcess("--group", "g", "--member", "a", *options) as a:
+        joined = a.expect("joined")
+        assert "--protocol s_coordp --set tree_degree=2 --seed" in joined["join"]
+        with NodeProcess("--group", "g", "--seed", joined["address"], *options) as b:
+            b.expect("joined")
+        with NodeProcess("--group", "g", "--seed", joined["address"], *options[:2]) as c:
+            assert c.exit_code() == 2
+            told = c.process.stderr.read()
+    assert told.count("\n") == 1
+    assert "protocol 's_coordp' with tree_degree=2, not with its default options" in told
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_cleanly_and_others_are_told(number):
     with (
@@ -144,6 +158,9 @@ def test_a_line_that_is_too_long_is_refused(tmp_path):
 
 
 BAD = {
+    "a protocol that delivers": (["--protocol", "bimodal"], "live groups cannot run it"),
+    "an option of the group": (["--set", "step-s=1"], "it follows the group's pace"),
+    "an unknown option of the protocol": (["--set", "x=1"], "unknown option of gsgc 'x'"),
     "an address without a port": (["--bind", "here"], "not HOST:PORT"),
     "a name with a space": (["--member", "a b"], "member name 'a b'"),
     "another address without a key": (["--bind", "0.0.0.0:0"], "needs a key"),

@@ -15,16 +15,16 @@ from stablecast.frontier.tournament import least_of, number_of, raise_number, to
     raises=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 100))),
 )
 def test_the_least_is_that_of_the_plain_minimum(count, start, raises):
-    tree = np.zeros(start + tournament_size(count) + 3, np.int64)
-    tree[start + tournament_size(count) :] = -7
-    tree[:start] = -7
+    whole = np.full(start + tournament_size(count) + 3, -7, np.int64)
+    tree = whole[start : start + tournament_size(count)]
+    tree[:] = 0
     plain = [0] * count
     for k, value in raises:
         k %= count
         plain[k] = max(plain[k], value)
-        steps = raise_number(tree, start, count, k, value)
-        assert least_of(tree, start) == min(plain)
-        assert number_of(tree, start, count, k) == plain[k]
+        steps = raise_number(tree, k, value)
+        assert least_of(tree) == min(plain)
+        assert number_of(tree, k) == plain[k]
         assert steps <= 2 + math.ceil(math.log2(count))
-    assert (tree[:start] == -7).all()
-    assert (tree[start + tournament_size(count) :] == -7).all()
+    assert (whole[:start] == -7).all()
+    assert (whole[start + tournament_size(count) :] == -7).all()

@@ -5,7 +5,7 @@ from live_groups import Reader, Watcher, first_deliveries, join, joined, play, u
 
 import stablecast
 from stablecast.errors import InvalidInput
-from stablecast.live.options import live_protocols
+from stablecast.live.choice import live_protocols
 from stablecast.live.pace import PaceOptions
 from stablecast.live.results import MemberFailed, Released, Settled, ViewChanged
 from stablecast.testing import Faults, Network

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from stablecast.live.choice import live_protocols
 from stablecast.live.in_view import InView
-from stablecast.live.options import live_protocols
 from stablecast.live.streams import Stream
 from stablecast.live.tracker import Tracker
 from stablecast.live.view_events import ViewEvents

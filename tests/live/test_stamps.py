@@ -2,6 +2,7 @@
 
 import pytest
 
+from stablecast.live.choice import choose
 from stablecast.live.pace import Pace, PaceOptions
 from stablecast.live.packing import Packer
 from stablecast.live.tracker import Tracker
@@ -25,7 +26,9 @@ class Trackers:
             self.waiting += [(frame, rank, other) for other in (others if dest < 0 else [dest])]
 
         pace = Pace(PaceOptions(step_s=STEP_S), MEMBERS)
-        return Tracker(protocol, view=2, rank=rank, bases=[0] * MEMBERS, pace=pace, send=send, now=0.0)
+        return Tracker(
+            choose(protocol), view=2, rank=rank, bases=[0] * MEMBERS, pace=pace, send=send, now=0.0
+        )
 
     def run(self, first, last):
         for step in range(first, last):

@@ -4,10 +4,9 @@ import random
 
 import pytest
 
-from stablecast.live.options import live_protocols
+from stablecast.live.choice import choose, live_protocols
 from stablecast.live.pace import Pace, PaceOptions
 from stablecast.live.tracker import Tracker
-from stablecast.live.wire import Stability
 from stablecast.protocols.contract import GROUP
 
 MEMBERS = 5
@@ -19,7 +18,7 @@ HEARS = 1
 class Bus:
     """Trackers of one view: data comes to all at once, the protocols' messages may be lost."""
 
-    def __init__(self, protocol, *, seed, loss, members=MEMBERS, bases=None):
+    def __init__(self, protocol, *, seed, loss, members=MEMBERS, bases=None, options=None):
         self.now = 0.0
         self.carried = 0
         self.loss = loss
@@ -30,7 +29,7 @@ class Bus:
         self._order = itertools.count()
         self.trackers = [
             Tracker(
-                protocol,
+                choose(protocol, options),
                 view=1234,
                 rank=rank,
                 bases=list(self.bases),
@@ -135,21 +134,6 @@ def test_numbers_go_on_from_where_the_view_began():
     bus.say(0.01, 2, 8)
     bus.run(until=5.0)
     assert {tuple(tracker.stable) for tracker in bus.trackers} == {(101, 0, 8)}
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        Stability(1234, 250, 1, [0] * MEMBERS, 0, 0),
-        Stability(1234, -1, 1, [0] * MEMBERS, 0, 0),
-        Stability(1234, 0, 1, [0] * 1_000, 0, 0),
-    ],
-    ids=["unknown kind", "negative kind", "array of a wrong length"],
-)
-def test_what_is_no_message_of_the_protocol_is_refused(frame):
-    bus = Bus("gsgc", seed=5, loss=0.0)
-    assert not bus.trackers[0].receive(frame, 1, 0.1)
-    assert bus.trackers[0].stable == [0] * MEMBERS
 
 
 def test_a_member_takes_over_what_a_source_knows_of_its_own_messages():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stablecast.errors import InvalidInput
-from stablecast.multicast.buffer_policy import KEEP, POLICIES
+from stablecast.multicast.buffer_policy import POLICIES
 from stablecast.simulate import Result, simulate
 from stablecast.simulate.options import Options
 from stablecast.theory.buffering import failure
@@ -124,8 +124,8 @@ def test_policies_keep_less_and_less() -> None:
 
 def test_messages_are_kept_for_as_many_rounds_as_gossip_needs() -> None:
     setup = Options(**GROUP, members=100).setup()
-    assert setup.param_values[KEEP] == spread_rounds(100, 0.001)
-    assert Options(**GROUP, members=100, keep_rounds=7).setup().param_values[KEEP] == 7
+    assert setup.param_values["keep"] == spread_rounds(100, 0.001)
+    assert Options(**GROUP, members=100, keep_rounds=7).setup().param_values["keep"] == 7
 
 
 def test_a_send_omission_is_found_out_and_multicast_again() -> None:

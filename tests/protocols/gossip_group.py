@@ -10,10 +10,10 @@ import itertools
 import random
 
 import numpy as np
+from groups import machines_of, received
 
-from stablecast.overlays import tree_from_parents
 from stablecast.protocols import protocol
-from stablecast.protocols.contract import GROUP, Machine, Received, Sizes
+from stablecast.protocols.contract import GROUP, Sizes
 
 STEP = 100
 
@@ -24,21 +24,8 @@ class GossipGroup:
         found = protocol("gsgc")
         params = {"subgroup": subgroup, "step": STEP, "share": share, "threshold": threshold, "quiet": quiet}
         params["initial"] = self.initial if self.initial < n else 0
-        place = found.place(tree_from_parents([-1] + [0] * (n - 1)))
-        self.machines = [
-            Machine(
-                found,
-                index=i,
-                group_size=n,
-                place=place.of(i),
-                columns=senders,
-                params=params,
-                seed=seed,
-            )
-            for i in range(n)
-        ]
-        values = found.parameter_values(params, n)
-        self.book = found.book(Sizes(n, senders, senders, 4, values))
+        sizes = Sizes(n, senders, senders, 4, found.parameter_values(params, n), True)
+        self.machines = machines_of(found, sizes, seed=seed)
         self.random = random.Random(seed)
         self.loss = self.doubled = 0.0
         self.delay_max = STEP // 2
@@ -73,7 +60,7 @@ class GossipGroup:
 
     def leave(self, member):
         self.left[member] = True
-        self.machines[member].me.reg[self.machines[member].protocol.leaving] = 1
+        self._after(member, self.machines[member].leave(self.now))
 
     def join(self, member):
         self.alive[member] = True
@@ -89,11 +76,11 @@ class GossipGroup:
 
     def run(self, until):
         while self.events and self.events[0][0] <= until:
-            self.now, _, member, received = heapq.heappop(self.events)
-            if received is None:
+            self.now, _, member, message = heapq.heappop(self.events)
+            if message is None:
                 self._ring(member)
-            elif self.alive[member] and self.sides[member] == self.sides[received.source]:
-                self._after(member, self.machines[member].receive(received, self.now))
+            elif self.alive[member] and self.sides[member] == self.sides[message.source]:
+                self._after(member, self.machines[member].receive(message, self.now))
         self.now = until
 
     def _ring(self, member):
@@ -127,8 +114,7 @@ class GossipGroup:
         for _ in range(copies):
             if self.random.random() >= self.loss or source == target:
                 at = self.now + self.random.randint(1, self.delay_max)
-                message = Received(sent.kind, source, sent.execution, sent.array)
-                heapq.heappush(self.events, (at, next(self.order), target, message))
+                heapq.heappush(self.events, (at, next(self.order), target, received(sent, source)))
 
     def _check(self, member):
         me = self.machines[member].me
@@ -150,10 +136,9 @@ class GossipGroup:
         np.maximum(self.constructed, me.stable, out=self.constructed)
 
     def _counts_in(self, me, j):
-        if self.book < 0:
+        if not me.status.size:
             return True
-        status = me.own[self.book + j]
-        return status % 2 == 1 and self.machines[j].me.own[self.book + j] == status
+        return me.status[j] % 2 == 1 and self.machines[j].me.status[j] == me.status[j]
 
     def is_settled(self):
         live = [c for c in range(self.sent.size) if self.alive[c]]

@@ -4,9 +4,22 @@ from collections import deque
 
 import numpy as np
 
-from stablecast.overlays import complete_tree
+from stablecast.overlays import complete_tree, tree_from_parents
 from stablecast.protocols import protocol
-from stablecast.protocols.contract import GROUP, Machine, Received, Sizes
+from stablecast.protocols.contract import GROUP, Machine, Received, Sizes, Surroundings
+
+
+def machines_of(found, sizes, *, tree=None, seed=0):
+    """Return the machines of a group whose members form a tree in the network, by default a star."""
+    n = sizes.group
+    tree = tree_from_parents([-1] + [0] * (n - 1)) if tree is None else tree
+    places = found.places(Surroundings(tree, sizes, seed, lambda: np.zeros((n, n))))
+    return [Machine(found, index=i, sizes=sizes, places=places, seed=seed) for i in range(n)]
+
+
+def received(sent, source):
+    """Return a message as it reaches a machine."""
+    return Received(sent.kind, source, sent.numbers, sent.array)
 
 
 class MachineGroup:
@@ -14,11 +27,8 @@ class MachineGroup:
         tree = complete_tree(degree, height, fill=fill)
         found = protocol(name)
         n = tree.size
-        place = found.places_of(tree, Sizes(n, n, n, 4, found.parameter_values({}, n), True), 0)
         self.kinds = found.kinds
-        self.machines = [
-            Machine(found, index=i, group_size=n, place=place.of(i), columns=n) for i in range(n)
-        ]
+        self.machines = machines_of(found, Sizes(n, n, n, 4, found.parameter_values({}, n), True), tree=tree)
         self.under_way = deque()
         self.log = []
 
@@ -36,9 +46,8 @@ class MachineGroup:
 
     def deliver(self, entry):
         source, target, sent = entry
-        self.log.append((self.kinds[sent.kind], source, target, sent.execution))
-        sends = self.machines[target].receive(Received(sent.kind, source, sent.execution, sent.array), 0)
-        self._post(target, sends)
+        self.log.append((self.kinds[sent.kind], source, target, sent.numbers[0]))
+        self._post(target, self.machines[target].receive(received(sent, source), 0))
 
     def deliver_all(self, *, keep=lambda kind, source, target: True):
         """Deliver until nothing is under way; return what ``keep`` did not let through."""

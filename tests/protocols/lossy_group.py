@@ -8,10 +8,11 @@ import heapq
 from dataclasses import dataclass, field
 
 import numpy as np
+from groups import machines_of, received
 
 from stablecast.overlays.tree import Tree
 from stablecast.protocols import protocol
-from stablecast.protocols.contract import GROUP, Machine, Received, Sizes
+from stablecast.protocols.contract import GROUP, Role, Sizes
 
 RESEND = 40
 """Longer than a round trip mostly is, so that some resends are needless and most are not."""
@@ -37,15 +38,10 @@ class LossyGroup:
         self.rng = np.random.default_rng(seed)
         found = protocol(name)
         params = {"resend": RESEND}
-        if found.autonomous:
-            params |= {"rounds": executions}
-        values = found.parameter_values(params, n)
+        params |= {parameter.name: executions for parameter in found.having(Role.EXECUTIONS)}
+        sizes = Sizes(n, columns, columns, 4, found.parameter_values(params, n), True)
         tree = Tree(np.concatenate(([-1], np.arange(n - 1) // 3)).astype(np.int64))
-        place = found.places_of(tree, Sizes(n, columns, columns, 4, values, True), seed)
-        self.machines = [
-            Machine(found, index=i, group_size=n, place=place.of(i), columns=columns, params=params)
-            for i in range(n)
-        ]
+        self.machines = machines_of(found, sizes, tree=tree, seed=seed)
         self.found, self.executions, self.n = found, executions, n
         self.now, self.events, self.added = 0, [], 0
         self.alive = [True] * n
@@ -67,7 +63,7 @@ class LossyGroup:
 
     def run(self, until=200_000):
         """Run; return whether everyone who is alive has finished."""
-        if self.found.autonomous:
+        if self.found.runs.by_timers:
             for member in range(self.n):
                 self.add(int(self.rng.integers(0, 10)), self.init, member)
         else:
@@ -102,12 +98,11 @@ class LossyGroup:
 
     def tell(self, member, gone):
         if self.alive[member]:
-            self.after(member, self.machines[member].told_gone(gone, self.now))
+            self.after(member, self.machines[member].gone(gone, self.now))
 
     def deliver(self, target, source, sent):
         if self.alive[target]:
-            received = Received(sent.kind, source, sent.execution, sent.array)
-            self.after(target, self.machines[target].receive(received, self.now))
+            self.after(target, self.machines[target].receive(received(sent, source), self.now))
 
     def ring(self, member, due):
         if self.alive[member] and self.machines[member].next_timer() == due:
@@ -118,7 +113,7 @@ class LossyGroup:
         self.check(member)
         if machine.finished > self.finished[member]:
             self.finished[member] = machine.finished
-            if member == 0 and not self.found.autonomous and self.started < self.executions:
+            if member == 0 and not self.found.runs.by_timers and self.started < self.executions:
                 self.add(self.now, self.start)
         for sent in sends:
             targets = range(self.n) if sent.dest == GROUP else [sent.dest]

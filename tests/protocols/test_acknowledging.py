@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from stablecast.errors import InvalidInput, SafetyViolation
 from stablecast.pipeline.experiments.timestamp.example_runs import S1, S2, figure_2, figure_3
-from stablecast.protocols import protocol, timestamp
-from stablecast.protocols.contract import Sizes
+from stablecast.protocols import protocol
+from stablecast.protocols.contract import NEVER, Sizes
 from stablecast.simulate import Setup, Traffic, simulate, topology
 from stablecast.simulate.channels import ChannelRun
 from stablecast.theory.timestamp import FIGURE_2, timestamp_latency, vector_latency
@@ -95,7 +95,7 @@ def wrong_view(believes: tuple[tuple[int, ...], ...]) -> ChannelRun:
     me = run.machines[2].me
     for column in range(3):
         if column not in believes[2]:
-            me.reg[timestamp.HAVE + column] = timestamp.NEVER
+            me.have[column] = NEVER
     for member in range(3):
         run.set_phases(member, ack_at=40, sent_at=0)
     for column, at in ((1, 22), (0, 27), (1, 33), (2, 34)):
@@ -107,7 +107,7 @@ def test_figure_4_with_a_wrong_view_a_message_is_called_stable_that_a_node_lacks
     run = wrong_view(((0, 1, 2), (0, 1, 2), (1, 2)))
     with pytest.raises(SafetyViolation, match=r"message 1 of column 0 stable .* member 2 has 0"):
         run.run(100)
-    told = [int(machine.me.reg[timestamp.TOLD]) for machine in run.machines]
+    told = [machine.me.told for machine in run.machines]
     assert told == [33, 27, 33]  # node 1's own entry is its clock, else it would be 27
 
 
@@ -115,7 +115,7 @@ def test_figure_4_with_the_right_view_the_message_waits() -> None:
     run = wrong_view(((0, 1, 2), (0, 1, 2), (0, 1, 2)))
     run.run(100)
     assert run.known == []
-    assert int(run.machines[2].me.reg[timestamp.TOLD]) == 0
+    assert run.machines[2].me.told == 0
 
 
 def test_acknowledgements_of_members_that_know_of_another_set_of_gone_ones_are_left_out() -> None:
@@ -160,4 +160,4 @@ def test_a_wire_has_the_bytes_that_the_clock_needs() -> None:
     params = {"stamp_bytes": 4}
     for clock, numbers in ((0, 1), (1, 2), (2, 2)):
         sizes = Sizes(5, 5, 5, 4, found.parameter_values(params | {"clock": clock}, 5))
-        assert found.extra_bytes(sizes) == (4 * numbers, 8)
+        assert found.declaration.wire_bytes(sizes) == [4 * numbers, 8]

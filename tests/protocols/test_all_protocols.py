@@ -30,7 +30,7 @@ def test_nothing_is_called_stable_early_in_any_order_of_arrivals(name, data):
     group.start()
     for _ in range(60 * n):
         if not group.under_way:
-            if group.machines[0].me.reg[0] >= 3:
+            if group.machines[0].me.execution >= 3:
                 break
             group.start()
             continue

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from every_field import BIG, COLUMNS, MEMBERS, PROTOCOL, machine_of, sizes_of, told
 
-from stablecast.compiling.views import OutboxView
 from stablecast.errors import InvalidInput, StablecastError
 from stablecast.protocols import protocol, protocol_names
 from stablecast.protocols.contract import (
@@ -155,7 +154,6 @@ def watch_behind(machine):
         behind.append(longer[len(array) :])
     machine._sent = machine._sent._replace(**watched)
     machine._sent.share(machine.rows)
-    machine._out = OutboxView(machine.rows, machine._sent, machine.me.number)
     return behind
 
 

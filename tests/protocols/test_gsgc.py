@@ -3,23 +3,22 @@
 import numpy as np
 import pytest
 from gossip_group import STEP, GossipGroup
+from groups import machines_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stablecast.protocols import protocol
-from stablecast.protocols.contract import Machine, Received
-from stablecast.protocols.gsgc import GOSSIP, MULTICAST, PIGGYBACK, ROUND
+from stablecast.protocols.contract import Received, Sizes
+from stablecast.protocols.gsgc import GOSSIP, MULTICAST, PIGGYBACK
 
+KIND = protocol("gsgc").messages.index(GOSSIP)
 SHARES = (PIGGYBACK, MULTICAST, PIGGYBACK | MULTICAST)
 
 
 def pair(**params):
     """Two machines that one moves by hand."""
     found = protocol("gsgc")
-    place = np.zeros(1, np.int32)
-    machines = [
-        Machine(found, index=i, group_size=2, place=place, columns=1, params=params) for i in range(2)
-    ]
+    machines = machines_of(found, Sizes(2, 1, 1, 4, found.parameter_values(params, 2)))
     for machine in machines:
         machine.me.received[:] = 5 + machine.me.number
         machine.init(0)
@@ -29,8 +28,8 @@ def pair(**params):
 def gossip_of(machine):
     """What a member would send now, to whomever."""
     me = machine.me
-    width = machine._no_array.size
-    return Received(GOSSIP, me.number, int(me.reg[ROUND]) + 1, me.own[:width].copy())
+    parts = [me.M, me.W, me.stable[: machine.width(KIND) - 2]]
+    return Received(KIND, me.number, (me.round,), np.concatenate(parts))
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -38,7 +37,7 @@ def test_two_members_find_the_minimum(share):
     first, second = pair(share=share)
     first.receive(gossip_of(second), 1)
     assert first.me.stable.tolist() == [5]
-    assert first.me.reg[ROUND] == 1
+    assert first.me.round == 2
     assert first.learned == first.finished == 1
 
 
@@ -47,15 +46,15 @@ def test_a_member_that_enters_a_round_on_anothers_message_adds_itself():
     first.receive(gossip_of(second), 1)
     second.me.received[:] = 9
     second.receive(gossip_of(first), 2)  # the next round's, before the result of this one
-    assert second.me.reg[ROUND] == 2  # both are in it, so it is over at once
+    assert second.me.round == 3  # both are in it, so it is over at once
     assert second.me.stable.tolist() == [5]
 
 
 def test_a_message_from_a_round_further_ahead_is_no_error():
     first, second = pair()
     ahead = gossip_of(second)
-    first.receive(Received(GOSSIP, 1, 40, ahead.array), 1)
-    assert first.me.reg[ROUND] == 40
+    first.receive(Received(KIND, 1, (40,), ahead.array), 1)
+    assert first.me.round == 41
     assert first.me.stable.tolist() == [5]
 
 
@@ -63,23 +62,17 @@ def test_a_message_of_an_earlier_round_changes_nothing():
     first, second = pair()
     old = gossip_of(second)
     first.receive(old, 1)
-    before = first.me.own.copy()
+    before = first.rows.sequences.copy(), first.rows.numbers.copy()
     first.receive(old, 2)
-    assert (first.me.own == before).all()
-    assert first.me.reg[ROUND] == 1
+    assert (first.rows.sequences == before[0]).all()
+    assert (first.rows.numbers == before[1]).all()
+    assert first.me.round == 2
 
 
 def test_a_member_gossips_to_distinct_members_at_every_step():
     found = protocol("gsgc")
-    machine = Machine(
-        found,
-        index=3,
-        group_size=10,
-        place=np.zeros(1, np.int32),
-        columns=1,
-        params={"subgroup": 5, "step": 100},
-        seed=7,
-    )
+    values = found.parameter_values({"subgroup": 5, "step": 100}, 10)
+    machine = machines_of(found, Sizes(10, 1, 1, 4, values), seed=7)[3]
     machine.init(0)
     first = machine.next_timer()
     assert 0 <= first < 100
@@ -202,4 +195,4 @@ def test_parts_of_a_partition_collect_garbage_apart_and_merge():
         group.deliver_data(member, everything=True)
     group.run(400 * STEP)
     assert group.is_settled()
-    assert all((group.machines[i].me.own[group.book : group.book + 8] % 2 == 1).all() for i in range(8))
+    assert all((group.machines[i].me.status % 2 == 1).all() for i in range(8))

@@ -4,12 +4,8 @@ from stablecast.errors import InvalidInput
 from stablecast.protocols import protocol, protocol_names, protocol_titles
 from stablecast.protocols.contract import Role
 
-KERNELS = {
-    "coord": "stablecast.protocols.coordp",
-    "s_coord": "stablecast.protocols.s_coordp",
-    "bimodal": "stablecast.multicast.bimodal",
-}
-"""Protocols that have the kernels of another file."""
+KERNELS = {"coord": "coordp", "s_coord": "s_coordp"}
+"""Protocols that have the state and the kernels of another file."""
 
 
 def test_every_file_of_the_folder_is_a_protocol_that_goes_by_its_name():
@@ -18,7 +14,9 @@ def test_every_file_of_the_folder_is_a_protocol_that_goes_by_its_name():
         found = protocol(name)
         assert found.name == name
         assert found.title == protocol_titles()[name]
-        assert found.module == KERNELS.get(name, f"stablecast.protocols.{name.replace('-', '_')}")
+        file = KERNELS.get(name, name.replace("-", "_"))
+        assert found.state.__module__ == f"stablecast.protocols.{file}"
+        assert all(message.__module__ == f"stablecast.protocols.{file}" for message in found.messages)
 
 
 def test_an_unknown_name_gets_the_nearest_one_suggested():
@@ -27,19 +25,18 @@ def test_an_unknown_name_gets_the_nearest_one_suggested():
 
 
 def test_protocols_are_listed_by_what_they_can_do():
-    assert protocol_names(lambda found: found.delivers) == ["bimodal"]
+    assert protocol_names(lambda found: found.runs.delivers) == ["bimodal"]
     assert protocol_names(lambda found: found.having(Role.STEP)) == ["gsgc", "gsgc-local"]
 
 
 def test_a_protocol_is_found_by_its_file(tmp_path):
     file = tmp_path / "quick_coordp.py"
     file.write_text(
-        "import dataclasses\n"
         "from stablecast.protocols import coordp\n"
-        "PROTOCOL = dataclasses.replace(coordp.PROTOCOL, name='quick_coordp')\n"
+        "PROTOCOL = coordp.PROTOCOL.replace(about='quick_coordp: coordp, in a hurry.')\n"
     )
     found = protocol(str(file))
-    assert found.name == "quick_coordp"
+    assert (found.name, found.title) == ("quick_coordp", "coordp, in a hurry")
     assert protocol(str(file)) is found
     assert protocol(found) is found
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from groups import machines_of, received
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lossy_group import Faults, LossyGroup
 
 from stablecast.overlays.hypercube import hypercube
 from stablecast.protocols import protocol, protocol_names
-from stablecast.protocols.contract import GONE, Machine, Received, Role, Sizes
+from stablecast.protocols.contract import Received, Role, Sizes
 
 RESENDING = [name for name in protocol_names() if protocol(name).having(Role.RESEND)]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -21,7 +22,7 @@ def run(name, n, seed, faults, executions=1):
 
 
 def test_every_protocol_with_executions_but_gossip_has_resends():
-    repeating = {name for name in protocol_names() if protocol(name).roundless}
+    repeating = {name for name in protocol_names() if not protocol(name).runs.in_rounds}
     assert set(protocol_names()) - set(RESENDING) - repeating == {"gsgc", "gsgc-local"}
 
 
@@ -125,10 +126,7 @@ def cube_of_four():
     """Make H_2 without a network: 0-1, 0-2, 1-3, 2-3."""
     found = protocol("cubefulldist")
     params = {"resend": 100, "rounds": 2}
-    place = found.places_of(None, Sizes(4, 1, 1, 4, found.parameter_values(params, 4), True), 0)
-    return [
-        Machine(found, index=i, group_size=4, place=place.of(i), columns=1, params=params) for i in range(4)
-    ]
+    return machines_of(found, Sizes(4, 1, 1, 4, found.parameter_values(params, 4), True))
 
 
 def test_the_papers_resends_alone_would_leave_two_of_four_waiting():
@@ -142,30 +140,23 @@ def test_the_papers_resends_alone_would_leave_two_of_four_waiting():
         made = []
         for sent in sends:
             if sent.dest in to:
-                made += machines[sent.dest].receive(
-                    Received(sent.kind, source, sent.execution, sent.array), 1
-                )
+                made += machines[sent.dest].receive(received(sent, source), 1)
         return made
 
     second = {i: [] for i in range(4)}
     for source, sends in first.items():
         for sent in sends:
-            second[sent.dest] += machines[sent.dest].receive(
-                Received(sent.kind, source, sent.execution, sent.array), 1
-            )
+            second[sent.dest] += machines[sent.dest].receive(received(sent, source), 1)
     # The second messages of 0 and 3 arrive; what 1 and 2 send from here on is lost.
     deliver(0, second[0], (1, 2))
     deliver(3, second[3], (1, 2))
-    assert [machine.me.reg[0] for machine in machines] == [1, 2, 2, 1]
+    assert [machine.me.round for machine in machines] == [1, 2, 2, 1]
     assert [machine.me.stable[0] for machine in machines] == [0, 7, 7, 0]
     repeats = machines[0].handle_timer(200)
     answers = []
     for sent in repeats:
-        answers += [
-            (sent.dest, answer)
-            for answer in machines[sent.dest].receive(Received(sent.kind, 0, sent.execution, sent.array), 201)
-        ]
-    assert {(source, answer.dest, answer.execution) for source, answer in answers} == {(1, 0, 1), (2, 0, 1)}
+        answers += [(sent.dest, answer) for answer in machines[sent.dest].receive(received(sent, 0), 201)]
+    assert {(source, answer.dest, answer.numbers[0]) for source, answer in answers} == {(1, 0, 1), (2, 0, 1)}
     deliver(answers[0][0], [answers[0][1]], (0,))
     assert machines[0].me.stable[0] == 7
 
@@ -176,13 +167,10 @@ def test_what_comes_during_the_pause_is_kept_and_the_own_array_is_still_taken_in
     low, high = machines[1], machines[0]
     high.me.received[:] = 9
     high.init(0)
-    high.me.reg[0], high.me.reg[1] = 2, 0  # in the pause before round 2
-    for k in range(high.me.place.size):
-        high.me.own[3 + k] = 0
-    high.me.reg[2] = 0
-    high.me.own[1] = 0
-    array = np.array([4, 0b0010, 1])
-    assert high.receive(Received(0, 1, 2, array), 5) == []
+    high.me.round, high.me.iteration, high.me.started = 2, 0, 0  # in the pause before round 2
+    high.me.reached[:] = 0
+    high.me.G[:] = 0
+    assert high.receive(Received(0, 1, (2, 1), np.array([4, 0b0010])), 5) == []
     sent = high.handle_timer(10)
     assert {int(each.array[0]) for each in sent} == {4}
     assert {int(each.array[1]) for each in sent} == {0b0011}
@@ -203,11 +191,12 @@ def test_a_cut_off_part_falls_silent():
 def test_being_told_twice_changes_nothing(name, seed):
     group = LossyGroup(name, 8, seed=seed)
     for machine in group.machines[:7]:
-        machine.told_gone(7, 0)
-        before = [array.copy() for array in (machine.me.reg, machine.me.own)]
-        assert machine.receive(Received(GONE, 7, 0, None), 1) == []
-        registers = machine.me.reg.copy()
-        if name == "cubefulldist":
-            registers[3] = before[0][3]
-        assert (registers == before[0]).all()
-        assert (machine.me.own == before[1]).all()
+        machine.gone(7, 0)
+        before = machine.rows.numbers.copy(), machine.rows.sequences.copy()
+        assert machine.gone(7, 1) == []
+        numbers = machine.rows.numbers.copy()
+        if name == "cubefulldist":  # that there is news is noted again
+            news = machine.rows.index["news"]
+            numbers[0, news] = before[0][0, news]
+        assert (numbers == before[0]).all()
+        assert (machine.rows.sequences == before[1]).all()

@@ -1,81 +1,111 @@
 """patient_coordp: coordp whose coordinator asks again, by a timer, until everyone has answered.
 
-A protocol from outside the package, with a timer: it is here to test both, and would be a poor one to use,
-because nobody repeats INFO.
+A protocol from outside the package, with a timer and a set of members: it is here to test these, and would be
+a poor one to use, because nobody repeats INFO.
 """
 
-from stablecast.compiling import kernel
-from stablecast.frontier import take_minimum
-from stablecast.protocols import coordp
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stablecast.frontier import copy_into, take_minimum
+from stablecast.frontier.sets import add, clear, has, is_full
 from stablecast.protocols.contract import (
     GROUP,
+    NEVER,
+    Kernels,
+    Member,
+    Members,
+    Number,
+    Outbox,
     Protocol,
+    Round,
+    Sources,
+    Started,
     declare_stable,
+    few,
     finish,
+    kernel,
     send,
-    send_array,
-    send_received,
+    set_timer,
 )
-from stablecast.protocols.contract.kernels import NEVER, no_init, set_timer
 
-START, ACK, INFO = 0, 1, 2
-EXECUTION, MISSING, FIRST_BIT = 0, 1, 2
 COORDINATOR = 0
 PATIENCE_PS = 20_000_000_000
 
 
-init = no_init
+class State(Member):
+    """What a member keeps; all but the first is the coordinator's."""
+
+    execution: Number
+    S: Sources
+    answered: Members
+
+
+class START(NamedTuple):
+    """The coordinator asks for everyone's array."""
+
+    execution: Round
+
+
+class ACK(NamedTuple):
+    """What a member has received."""
+
+    execution: Round
+    R: Sources
+
+
+class INFO(NamedTuple):
+    """What everyone has received."""
+
+    execution: Round
+    S: Sources
 
 
 @kernel
-def start(me, now, out):
-    me.reg[EXECUTION] += 1
-    me.reg[MISSING] = me.group_size
-    me.reg[FIRST_BIT] = 0
-    for j in range(me.stable.size):
-        me.gathered[0, j] = me.received[j]
+def start(me: State, now: int, out: Outbox) -> None:
+    me.execution += 1
+    copy_into(me.S, me.received)
+    clear(me.answered)
     ask(me, now, out)
 
 
 @kernel
-def ask(me, now, out):
-    send(out, START, GROUP, me.reg[EXECUTION])
+def ask(me: State, now: int, out: Outbox) -> None:
+    send(out, GROUP, START(me.execution))
     set_timer(out, now + PATIENCE_PS)
 
 
 @kernel
-def handle_timer(me, now, out):
-    ask(me, now, out)
+def on_start(me: State, source: int, message: START, now: int, out: Outbox) -> None:
+    if message.execution >= me.execution:
+        me.execution = message.execution
+        send(out, COORDINATOR, ACK(message.execution, me.received))
 
 
 @kernel
-def receive(me, message, now, out):
-    if message.execution < me.reg[EXECUTION]:
+def on_ack(me: State, source: int, message: ACK, now: int, out: Outbox) -> None:
+    if message.execution < me.execution or has(me.answered, source):
         return
-    me.reg[EXECUTION] = message.execution
-    if message.kind == INFO:
-        declare_stable(me, out, message.execution, message.array)
+    add(me.answered, source)
+    take_minimum(me.S, message.R)
+    if is_full(me.answered, me.group_size):
+        set_timer(out, NEVER)
+        send(out, GROUP, INFO(message.execution, me.S))
+
+
+@kernel
+def on_info(me: State, source: int, message: INFO, now: int, out: Outbox) -> None:
+    if message.execution >= me.execution:
+        me.execution = message.execution
+        declare_stable(me, out, message.execution, message.S)
         finish(out, message.execution)
-    elif message.kind == START:
-        send_received(out, ACK, COORDINATOR, message.execution)
-    elif not (me.reg[FIRST_BIT] >> message.source) & 1:
-        me.reg[FIRST_BIT] |= 1 << message.source
-        take_minimum(me.gathered[0], message.array)
-        me.reg[MISSING] -= 1
-        if me.reg[MISSING] == 0:
-            set_timer(out, NEVER)
-            send_array(out, INFO, GROUP, message.execution, me.gathered[0])
 
 
 PROTOCOL = Protocol(
-    name="patient_coordp",
-    title="coordp whose coordinator asks again",
+    about=__doc__,
     paper="none",
-    kinds=("START", "ACK", "INFO"),
-    start=start,
-    receive=receive,
-    handle_timer=handle_timer,
-    place=coordp.place,
-    module=__name__,
-    timed=True,
+    state=State,
+    kernels=Kernels(start=start, timer=ask, receive={START: on_start, ACK: on_ack, INFO: on_info}, sends=few),
+    runs=Started(),
 )

@@ -15,7 +15,7 @@ def sim():
     """A group in which everyone has ten messages of each of two senders, five of them declared stable."""
     options = Options(protocol="coordp", topology="tree", degree=2, height=2, senders=2, messages=20)
     setup = place_members(options.setup())
-    found = prepare(setup, setup.found_protocol)
+    found, _ = prepare(setup, setup.found_protocol)
     found.received[:] = 10
     found.stable[:] = found.declared[:] = 5
     return found

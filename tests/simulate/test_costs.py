@@ -22,7 +22,7 @@ def test_lan1997_is_the_papers_environment():
 )
 def test_host_costs_follow_the_formula_to_the_picosecond(size, send, receive):
     setup = Setup(protocol="coordp", topology=topology("tree", degree=2, height=1))
-    sim = prepare(setup, setup.found_protocol)
+    sim, _ = prepare(setup, setup.found_protocol)
     assert send_cost_ps(sim, size) == send
     assert receive_cost_ps(sim, size) == receive
 

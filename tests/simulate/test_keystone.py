@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from stablecast.errors import SafetyViolation
-from stablecast.protocols import protocol as find_protocol
-from stablecast.protocols.contract import GROUP, Member, Message, Outbox, declare_stable, send
+from stablecast.protocols import coordp
+from stablecast.protocols.contract import GROUP, Outbox, declare_stable, kernel, send
 from stablecast.simulate import Result, Setup, Traffic, Trigger, costs, simulate, topology
 from stablecast.simulate.plain import TooLong, run_plain
 from stablecast.simulate.plain_result import PlainRun, PlainTraffic
@@ -411,31 +411,44 @@ def test_more_riders_than_one_data_message_takes() -> None:
     assert compare(case, events_max=100_000).riders > 0
 
 
-def call_stable_what_only_this_member_has(me: Member, message: Message, now: int, out: Outbox) -> None:
+def call_stable_what_only_this_member_has(
+    me: coordp.State, source: int, message: coordp.START, now: int, out: Outbox
+) -> None:
     declare_stable(me, out, message.execution, me.received)
 
 
-def raise_the_frontier_in_silence(me: Member, message: Message, now: int, out: Outbox) -> None:
+def raise_the_frontier_in_silence(
+    me: coordp.State, source: int, message: coordp.START, now: int, out: Outbox
+) -> None:
     me.stable[0] += 1
 
 
-def declare_and_take_back(me: Member, message: Message, now: int, out: Outbox) -> None:
-    if message.kind == 0:
-        declare_stable(me, out, message.execution, np.ones_like(me.stable))
-        send(out, 1, GROUP, message.execution)
-    else:
-        me.stable[0] = 0
+def declare_and_ask_for_more(
+    me: coordp.State, source: int, message: coordp.START, now: int, out: Outbox
+) -> None:
+    for column in range(me.S.size):
+        me.S[column] = 1
+    declare_stable(me, out, message.execution, me.S)
+    send(out, GROUP, coordp.ACK(message.execution, me.received))
+
+
+def take_back(me: coordp.State, source: int, message: coordp.ACK, now: int, out: Outbox) -> None:
+    me.stable[0] = 0
 
 
 @pytest.mark.parametrize(
     ("receive", "complaint"),
     [
-        (call_stable_what_only_this_member_has, "called stable while a member lacks it"),
-        (raise_the_frontier_in_silence, "changed without being declared"),
-        (declare_and_take_back, "went back"),
+        ({coordp.START: call_stable_what_only_this_member_has}, "called stable while a member lacks it"),
+        ({coordp.START: raise_the_frontier_in_silence}, "changed without being declared"),
+        ({coordp.START: declare_and_ask_for_more, coordp.ACK: take_back}, "went back"),
     ],
 )
-def test_the_plain_driver_refuses_a_protocol_that_lies(receive: Callable[..., None], complaint: str) -> None:
-    liar = dataclasses.replace(find_protocol("coordp"), receive=receive)
+def test_the_plain_driver_refuses_a_protocol_that_lies(
+    receive: dict[type, Callable[..., None]], complaint: str
+) -> None:
+    told = coordp.PROTOCOL.kernels
+    lies = {message: kernel(each) for message, each in receive.items()}
+    liar = coordp.PROTOCOL.replace(kernels=dataclasses.replace(told, receive={**told.receive, **lies}))
     with pytest.raises(SafetyViolation, match=complaint):
         run_plain(Case("coordp").setup().replace(protocol=liar))

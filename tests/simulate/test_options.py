@@ -1,13 +1,12 @@
 """Options of a run: made from declarations, refused where they do not belong, equal by value."""
 
-import dataclasses
 import pickle
 
 import pytest
 
 from stablecast.errors import InvalidInput
 from stablecast.protocols import protocol, protocol_names
-from stablecast.protocols.contract.parameters import WHOLE, Parameter
+from stablecast.protocols.contract.parameters import WHOLE, Parameter, Role
 from stablecast.simulate import Setup, topology
 from stablecast.simulate.knobs import PANELS
 from stablecast.simulate.options import DECLARED, Options, all_options, known_options, run_options
@@ -89,16 +88,16 @@ def test_setups_take_the_units_of_the_command_line():
         by_name.param_values
         == Options(protocol="gsgc", degree=2, height=2, step_s=0.05, share="both").setup().param_values
     )
-    assert by_name.param_values[1] == 50_000_000_000
+    assert by_name.param_values["step"] == 50_000_000_000
     with pytest.raises(InvalidInput, match="unknown parameter of gsgc 'step'"):
         Setup(protocol="gsgc", topology=shape, params={"step": 5})
 
 
 def test_relaying_is_a_way_of_casting_that_some_protocols_have():
     shape = topology("tree", degree=2, height=2)
-    assert Setup(protocol="s_coordp", topology=shape, cast="relay").param_values[2] == 1
-    assert Setup(protocol="s_coord", topology=shape).param_values[2] == 1
-    assert Setup(protocol="s_coord", topology=shape, cast="multicast").param_values[2] == 0
+    assert Setup(protocol="s_coordp", topology=shape, cast="relay").param(Role.RELAY, 0) == 1
+    assert Setup(protocol="s_coord", topology=shape).param(Role.RELAY, 0) == 1
+    assert Setup(protocol="s_coord", topology=shape, cast="multicast").param(Role.RELAY, 1) == 0
     with pytest.raises(InvalidInput, match="coordp cannot relay"):
         Setup(protocol="coordp", topology=shape, cast="relay")
 
@@ -111,6 +110,6 @@ def test_members_join_only_where_the_protocol_can():
 
 def test_a_protocol_cannot_declare_an_option_that_every_run_has():
     declared = (Parameter("seed", WHOLE, 0, "A seed."),)
-    greedy = dataclasses.replace(protocol("coordp"), name="greedy", parameters=declared)
+    greedy = protocol("coordp").replace(about="greedy: it wants too much.", parameters=declared)
     with pytest.raises(InvalidInput, match="greedy declares seed, which every run has"):
         Options(protocol=greedy)

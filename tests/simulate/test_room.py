@@ -21,16 +21,16 @@ def test_a_run_that_floods_its_network_ends_with_one_line(monkeypatch):
 
 def test_room_is_given_until_it_would_exceed_what_is_allowed():
     setup = place_members(Options(protocol="coordp", topology="tree", degree=2, height=2).setup())
-    sim = prepare(setup, setup.found_protocol)
+    sim, rows = prepare(setup, setup.found_protocol)
     burst = burst_of(setup, setup.found_protocol, sim)
     sim.ctl.free_packets = 0
     before = sim.packets.size
-    give_room(sim, burst, 1 << 30)
+    give_room(sim, rows, burst, 1 << 30)
     assert sim.packets.size == 2 * before
     assert sim.ctl.free_packets == before
     sim.ctl.free_packets = 0
     with pytest.raises(InvalidInput, match="are under way"):
-        give_room(sim, burst, sim.packets.nbytes)
+        give_room(sim, rows, burst, sim.packets.nbytes)
     assert sim.packets.size == 2 * before
 
 

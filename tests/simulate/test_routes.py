@@ -13,7 +13,8 @@ from stablecast.simulate.topologies.registry import topology
 
 def build(nodes, degree, members, seed):
     shape = topology("balanced", nodes=nodes, degree=degree, members=members, seed=seed)
-    return shape, prepare(Setup(protocol="coordp", topology=shape), protocol("coordp"))
+    sim, _ = prepare(Setup(protocol="coordp", topology=shape), protocol("coordp"))
+    return shape, sim
 
 
 @given(st.integers(2, 60), st.integers(2, 5), st.data())

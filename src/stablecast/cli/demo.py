@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stablecast.cli.live_options import ProtocolOption, SetOption
 from stablecast.cli.output import DONE, FOUND_FAILURE
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ def demo_command(
     messages: Annotated[int, typer.Option(help="Messages, of all members together.")] = 2000,
     loss: Annotated[float, typer.Option(help="How probably a datagram to one member is lost.")] = 0.1,
     kill: Annotated[int, typer.Option(help="Members that are killed, as by kill -9, from half-way on.")] = 1,
-    protocol: Annotated[str, typer.Option(help="A name from 'stablecast protocols'.")] = "gsgc",
+    protocol: ProtocolOption = "gsgc",
+    set_: SetOption = None,
     seed: Annotated[int, typer.Option(help="Of who is killed, and of what is lost.")] = 0,
     size: Annotated[int, typer.Option(help="Bytes of a message.")] = 100,
     rate: Annotated[
@@ -61,6 +63,7 @@ def demo_command(
         loss=loss,
         kill=kill,
         protocol=protocol,
+        set=tuple(set_ or ()),
         seed=seed,
         size=size,
         rate=rate,

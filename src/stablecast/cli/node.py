@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from stablecast.cli.live_options import ProtocolOption, SetOption
 from stablecast.cli.output import WRONG_USAGE, complain
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def node_command(
         list[str] | None,
         typer.Option(help="Address of a member to join through; may be repeated.", show_default=False),
     ] = None,
-    protocol: Annotated[str, typer.Option(help="A name from 'stablecast protocols'.")] = "gsgc",
+    protocol: ProtocolOption = "gsgc",
+    set_: SetOption = None,
     key_file: Annotated[
         Path | None,
         typer.Option(help="The group's key; otherwise the variable STABLECAST_KEY.", show_default=False),
@@ -57,11 +59,13 @@ def node_command(
 
     from stablecast.cli.node_session import NodeSession
     from stablecast.errors import BindFailed, JoinFailed
+    from stablecast.live.choice import read_options
 
     settings: dict[str, Any] = {
         "bind": bind,
         "seeds": tuple(seed or ()),
         "protocol": protocol,
+        "protocol_options": read_options(protocol, set_ or ()),
         "key": _key(key_file),
         "member": member,
         "zone": zone,
@@ -71,6 +75,7 @@ def node_command(
     }
     words = ["stablecast", "node", "--group", group]
     words += ["--protocol", protocol] if protocol != "gsgc" else []
+    words += [word for each in set_ or () for word in ("--set", each)]
     words += ["--key-file", str(key_file)] if key_file is not None else []
     words += ["--insecure"] if insecure else []
     log = _log(trace)

@@ -24,6 +24,7 @@ What can go wrong
 from __future__ import annotations
 
 import difflib
+import dis
 import linecache
 import re
 from collections.abc import Callable, Iterator
@@ -89,34 +90,24 @@ def compile_for(function: Any, *arguments: Any) -> None:
 def _compiled(function: F, **options: bool) -> F:
     if numba.config.DISABLE_JIT:
         return function
-    code = function.__code__
-    for name in UNUSABLE:
-        if name in code.co_names and name not in function.__globals__:
-            raise KernelError(
-                f"{code.co_filename}, line {_line_of(code, name)}: a kernel cannot call {name}()"
-            )
+    _refuse_unusable(function)
     # Said of each kernel: numba else gives what is called from an inlined one the same treatment.
-    targetoptions = {
-        "nopython": True,
-        "nogil": True,
-        "error_model": "numpy",
-        "_nrt": False,
-        "forceinline": False,
-    }
-    targetoptions |= options
-    made: Any = KernelDispatcher(function, {}, targetoptions)
+    inline = {"forceinline": False} | options
+    made: Any = KernelDispatcher(function, {}, TARGET_OPTIONS | inline)
     made.enable_caching()
     kept: F = made
     return kept
 
 
-def _line_of(code: Any, name: str) -> int:
-    first = int(code.co_firstlineno)
-    for number in range(first, first + 1000):
-        line = linecache.getline(code.co_filename, number)
-        if re.search(rf"\b{name}\s*\(", line):
-            return number
-    return first
+def _refuse_unusable(function: Any) -> None:
+    """Refuse a kernel that calls what it cannot; attributes and its own functions may have such a name."""
+    code = function.__code__
+    for name in UNUSABLE:
+        if name in code.co_names and name not in function.__globals__:
+            for each in dis.get_instructions(code):
+                if each.opname == "LOAD_GLOBAL" and each.argval == name and each.positions is not None:
+                    line = each.positions.lineno
+                    raise KernelError(f"{code.co_filename}, line {line}: a kernel cannot call {name}()")
 
 
 class _Library(codegen.JITCodeLibrary):
@@ -133,12 +124,6 @@ class _Library(codegen.JITCodeLibrary):
             return
         self._linking_libraries = _callees(self)
         super().finalize()
-
-    def _optimize_final_module(self) -> None:
-        for function in self._final_module.functions:
-            if function.name in _APART and not function.is_declaration:
-                function.add_function_attribute("noinline")
-        super()._optimize_final_module()
 
 
 class _Codegen(codegen.JITCPUCodegen):
@@ -158,6 +143,13 @@ class _Context(cpu.CPUContext):
         """Take a code generator of our own."""
         super().init()
         self._internal_codegen = _Codegen("stablecast.exec")
+
+    def declare_function(self, module: Any, fndesc: Any) -> Any:
+        """Declare a function; what is to stay apart says so."""
+        function = super().declare_function(module, fndesc)
+        if _UNDER_WAY and _UNDER_WAY[-1].apart and fndesc.qualname == _UNDER_WAY[-1].py_func.__qualname__:
+            function.attributes.add("noinline")
+        return function
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
         """Return the entry point for Python, if there is to be one."""
@@ -218,8 +210,6 @@ class KernelDispatcher(dispatcher.Dispatcher):
 
     def add_overload(self, cres: Any) -> None:
         """Keep what was compiled; calls from Python do not see what is deferred."""
-        if self.apart:
-            _APART.add(cres.fndesc.llvm_func_name)
         if _is_deferred(cres.library):
             self.overloads[tuple(cres.signature.args)] = cres
         else:
@@ -255,8 +245,6 @@ def _widened(kind: Any) -> Any:
 
 _UNDER_WAY: list[KernelDispatcher] = []
 """Kernels that are being compiled, outermost first; only touched under numba's lock."""
-_APART: set[str] = set()
-"""Functions that are never compiled into their callers, as the code calls them."""
 _INNERMOST: list[KernelError] = []
 """The first error of the compilation under way: that of the innermost kernel."""
 

@@ -81,7 +81,7 @@ class Engine:
         self.agreement = Agreement(
             me,
             group=options.group,
-            protocol=options.protocol,
+            protocol=options.choice.identity,
             rng=self.rng,
             numbers=self._numbers,
             timing=options.timing,

@@ -112,7 +112,7 @@ def describe(engine: Engine) -> Stats:
         me=engine.label,
         group=engine.options.group,
         state=engine.agreement.state,
-        protocol=engine.options.protocol,
+        protocol=engine.options.choice.protocol.name,
         members=() if here is None else tuple(here.labels),
         view_epoch=0 if view is None else view.epoch,
         main=view is not None and view.line == engine.options.group,

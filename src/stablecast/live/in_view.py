@@ -16,7 +16,6 @@ from stablecast.live.tracker import Tracker
 from stablecast.live.wire import (
     AnyFrame,
     Data,
-    Fragment,
     Nak,
     Progress,
     SentSoFar,
@@ -118,7 +117,7 @@ class InView:
         self._pressed_at = 0.0
         self._hash = named("mix")
         self.tracker = Tracker(
-            options.protocol,
+            options.choice,
             view=view.id,
             rank=self.rank,
             bases=bases,
@@ -154,7 +153,9 @@ class InView:
     def take(self, run: Run, now: float) -> None:
         """Take in a run of another member, from itself or from who keeps a copy."""
         source = run.source
-        if not 0 <= source < self.size or source == self.rank or not _is_sound(run):
+        if not 0 <= source < self.size or source == self.rank:
+            return
+        if not _is_sound(run, self.tracker.width):
             return
         stream = self.busy[source] = self.streams[source]
         if run.stable > stream.stable:
@@ -171,8 +172,6 @@ class InView:
             stream.highest = max(stream.highest, last_part(run))
             return
         if self.tracker.attaches:
-            if len(run.attached) != self.tracker.width * (last_part(run) - run.part + 1):
-                return
             self.tracker.put_attached(source, run.part, run.attached)
         self._append(source, stream, run, now)
 
@@ -437,8 +436,10 @@ class InView:
         return keeps
 
 
-def _is_sound(run: Data | Fragment) -> bool:
-    """Tell whether a run's numbers make sense."""
+def _is_sound(run: Run, width: int) -> bool:
+    """Tell whether a run's numbers make sense, where ``width`` numbers are attached to each part."""
+    if width and len(run.attached) != width * (last_part(run) - run.part + 1):
+        return False
     if isinstance(run, Data):
         return bool(run.payloads)
     return 0 <= run.index < run.count

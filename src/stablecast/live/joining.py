@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from stablecast.errors import BindFailed, InvalidInput, JoinFailed
+from stablecast.live.choice import Choice
 from stablecast.live.engine import Engine
 from stablecast.live.group import Group
 from stablecast.live.keys import Keyring
@@ -117,10 +118,10 @@ class Joining:
             parse_address(settings["advertise"])
         transport: Transport | None = settings["transport"]
         if transport is None:
-            await _warm_apart(self._options.protocol)
+            await _warm_apart(self._options.choice)
             transport = await self._open()
         else:
-            warm(self._options.protocol)
+            warm(self._options.choice)
         group = Group()
         engine = self._engine(group, transport)
         group._attach(engine)
@@ -199,7 +200,7 @@ def _contacts(seeds: Sequence[str]) -> list[Address]:
     return contacts
 
 
-async def _warm_apart(protocol: str) -> None:
+async def _warm_apart(choice: Choice) -> None:
     """Have the kernels compiled in a thread of its own, which ends, so that the loop goes on meanwhile."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
@@ -207,7 +208,7 @@ async def _warm_apart(protocol: str) -> None:
 
     def work() -> None:
         try:
-            warm(protocol)
+            warm(choice)
         except BaseException as error:
             errors.append(error)
         with contextlib.suppress(RuntimeError):  # the loop may be closed by now

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-from stablecast.errors import InvalidInput, unknown_name
+from stablecast.errors import InvalidInput
+from stablecast.live.choice import Choice, choose
 from stablecast.live.pace import PaceOptions
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
-from stablecast.protocols import protocol as find_protocol
-from stablecast.protocols import protocol_names
+from stablecast.protocols.contract import Protocol
 
 LARGEST_PAYLOAD = 1 << 20
 NAME = re.compile(r"[^\s/#~\x00-\x1f]{1,64}")
@@ -23,8 +26,10 @@ class Options:
     """Everything that a member can be told."""
 
     group: str
-    protocol: str = "gsgc"
-    """Name of the stability protocol; a group has one."""
+    protocol: str | Protocol = "gsgc"
+    """The stability protocol: its name, the path of a file that defines one, or itself; a group has one."""
+    protocol_options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the protocol, with the names and units of ``stablecast simulate``; a group has the same."""
     member: str = ""
     """Name of this member; the bound address if empty."""
     zone: str = ""
@@ -60,7 +65,7 @@ class Options:
                 raise InvalidInput(
                     f"{what} name {name!r} is not accepted (accepted: 1 to 64 characters, no space / # ~)"
                 )
-        check_protocol(self.protocol)
+        self.choice  # noqa: B018  # it is checked when it is made
         _one_of("on_full", self.on_full, ("block", "error"))
         _one_of("deliver", self.deliver, ("received", "stable", "nothing"))
         _one_of("policy", self.policy, POLICIES)
@@ -83,16 +88,15 @@ class Options:
                 f"{self.alive_every} s)"
             )
 
-
-def live_protocols() -> list[str]:
-    """Return the protocols that live groups can run: all but those that deliver messages themselves."""
-    return protocol_names(lambda protocol: not protocol.runs.delivers)
-
-
-def check_protocol(name: str) -> None:
-    """Refuse a protocol that live groups cannot run."""
-    if name not in protocol_names() or find_protocol(name).runs.delivers:
-        raise unknown_name("protocol", str(name), live_protocols())
+    @cached_property
+    def choice(self) -> Choice:
+        """The protocol with its options."""
+        if not isinstance(self.protocol_options, Mapping):
+            raise InvalidInput(
+                f"protocol_options {self.protocol_options!r} is not accepted (accepted: a dictionary, such as"
+                " {'subgroup': 4})"
+            )
+        return choose(self.protocol, self.protocol_options)
 
 
 def _one_of(what: str, value: str, accepted: tuple[str, ...]) -> None:

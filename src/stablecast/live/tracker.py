@@ -13,76 +13,49 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stablecast.live.choice import PS, STEERED, Choice
 from stablecast.live.pace import Pace
 from stablecast.live.wire import Stability
 from stablecast.overlays.tree import tree_from_parents
-from stablecast.protocols import protocol as find_protocol
-from stablecast.protocols.contract import GROUP, Machine, Place, Protocol, Received, Role, Sent, Sizes
+from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
 
-PS = 10**12
 ATTACHED_LENGTH = 4096
 """Parts of a source whose attached numbers are kept; flow control keeps fewer than half of it unstable."""
 RESTART_STEPS = 400
 """Steps after which an execution that has not ended is begun anew."""
-RESEND_STEPS = 2
 ROUNDING_PS = 10**6
 """Seconds as floats are this exact."""
 AWAKE_STEPS = 8
 """Steps for which a machine goes on after the last sign that it is needed."""
 
-STEERED = {Role.RESEND: RESEND_STEPS, Role.PAUSE: 1, Role.STEP: 1, Role.EVERY: 1}
-"""The times that follow the group's step, each with how many steps it is."""
-WORDS = {Role.CLOCK: "logical", Role.SPREAD: "both"}
-"""Clocks of different machines have nothing in common, so timestamps are logical.  Results of gossip go to
-all at once, and again with later gossip, since they may be lost."""
-
 SendFrame = Callable[[Stability, int], None]
 """Called with a frame and a rank, or ``GROUP`` for all others."""
 
 
-def parameters(protocol: Protocol, step_ps: int) -> dict[str, int]:
-    """Return a protocol's parameters for a live group whose step is ``step_ps``, set by their roles."""
-    times = {p.name: STEERED[p.role] * step_ps for p in protocol.parameters if p.role in STEERED}
-    return times | {p.name: p.encode(WORDS[p.role]) for p in protocol.parameters if p.role in WORDS}
-
-
-def sizes_of(protocol: Protocol, members: int, values: dict[str, int]) -> Sizes:
-    """Return the sizes of a live group, in which every member is a source."""
-    leaders = tuple(range(members))
-    return Sizes(members, members, members, 8, protocol.parameter_values(values, members), True, leaders)
-
-
-def make_machine(name: str, *, rank: int, members: int, step_s: float, seed: int) -> Machine:
+def make_machine(choice: Choice, *, rank: int, members: int, step_s: float, seed: int) -> Machine:
     """Make one member's machine of a protocol."""
-    protocol = find_protocol(name)
-    values = parameters(protocol, round(step_s * PS))
-    sizes = sizes_of(protocol, members, values)
-    width = protocol.attached(sizes)
+    protocol, sizes = choice.protocol, choice.sizes(members, step_s)
+    width = protocol.kernels.attached(sizes)
     attached = np.zeros((members, ATTACHED_LENGTH, width), np.int64) if width else None
-    return Machine(
-        protocol,
-        index=rank,
-        group_size=members,
-        place=_places(protocol, members, sizes, seed).of(rank),
-        columns=members,
-        params=values,
-        seed=seed,
-        leaders=sizes.leaders,
-        attached=attached,
-    )
-
-
-def _places(protocol: Protocol, members: int, sizes: Sizes, seed: int) -> Place:
     degree = max(2, math.ceil(math.log2(max(members, 2))))
     tree = tree_from_parents([-1, *((k - 1) // degree for k in range(1, members))])
-    return protocol.places_of(tree, sizes, seed)
+    places = protocol.places(Surroundings(tree, sizes, seed, lambda: np.zeros((members, members))))
+    return Machine(protocol, index=rank, sizes=sizes, places=places, seed=seed, attached=attached)
 
 
 class Tracker:
     """Drives one member's machine in one view."""
 
     def __init__(
-        self, name: str, *, view: int, rank: int, bases: list[int], pace: Pace, send: SendFrame, now: float
+        self,
+        choice: Choice,
+        *,
+        view: int,
+        rank: int,
+        bases: list[int],
+        pace: Pace,
+        send: SendFrame,
+        now: float,
     ) -> None:
         self.view = view
         self.rank = rank
@@ -93,7 +66,7 @@ class Tracker:
         self.stable = list(bases)
         """For each source, the last part that is known to be everywhere."""
         self.pace = pace
-        self.machine = make_machine(name, rank=rank, members=len(bases), step_s=pace.step, seed=view >> 1)
+        self.machine = make_machine(choice, rank=rank, members=len(bases), step_s=pace.step, seed=view >> 1)
         self.protocol = self.machine.protocol
         self.attaches, self.takes = self.protocol.attaches, self.protocol.takes
         self.width = self.machine.me.attached.shape[2] if self.attaches else 0
@@ -102,14 +75,10 @@ class Tracker:
         self._awake_until = 0.0
         self._started_at = -math.inf
         self._running = False
-        self._steered = {
-            k: STEERED[p.role] for k, p in enumerate(self.protocol.parameters) if p.role in STEERED
-        }
+        self._steered = {p.name: STEERED[p.role] for p in self.protocol.parameters if p.role in STEERED}
         self._step_in_force = pace.step
-        sizes = sizes_of(self.protocol, len(bases), parameters(self.protocol, round(pace.step * PS)))
-        self.knows_own = self.protocol.knows(sizes) == "own"
+        self.knows_own = self.protocol.runs.knows(self.machine.sizes) == "own"
         """Whether members learn of their own messages alone, so that they have to tell the others."""
-        self._widths = {len(bases), len(bases) + self.protocol.side(sizes)}
         self.sends = 0
         """Messages of the protocol sent so far."""
         self._handle(self.machine.init(0), now)
@@ -146,9 +115,9 @@ class Tracker:
     def press(self, now: float) -> None:
         """Take a step at once: the buffer is filling up."""
         self._wake(now)
-        if self.protocol.autonomous:
+        if self.protocol.runs.by_timers:
             due = self.machine.next_timer()
-            if due is not None and not self.protocol.roundless:
+            if due is not None and self.protocol.runs.in_rounds:
                 self.machine.ring_at(min(due, self._ps(now)))
         else:
             self._start_if_due(now, at_once=True)
@@ -168,16 +137,12 @@ class Tracker:
 
     def receive(self, frame: Stability, source: int, now: float) -> bool:
         """Take in a message of the protocol; tell whether it is one."""
-        array = None
-        if frame.numbers is not None:
-            if len(frame.numbers) not in self._widths:
-                return False
-            array = np.array(frame.numbers, np.int64)
-        if not 0 <= frame.kind < len(self.protocol.kinds):
+        array = np.array(frame.entries, np.int64) if frame.entries else None
+        message = Received(frame.kind, source, tuple(frame.numbers), array)
+        if not self.machine.accepts(message):
             return False
         if frame.need:
             self._wake(now)
-        message = Received(frame.kind, source, frame.execution, array, frame.first, frame.second)
         self._handle(self.machine.receive(message, self._ps(now)), now)
         return True
 
@@ -189,7 +154,7 @@ class Tracker:
         due = self.machine.next_timer()
         if due is not None and self._rests_until(due) is not None:
             times.append(self._origin + due / PS)
-        if not self.protocol.autonomous and self.rank == 0 and self._has_unstable():
+        if not self.protocol.runs.by_timers and self.rank == 0 and self._has_unstable():
             times.append(self._start_due())
         return min(times, default=None)
 
@@ -211,7 +176,7 @@ class Tracker:
         self._start_if_due(now)
 
     def _start_if_due(self, now: float, *, at_once: bool = False) -> None:
-        if self.protocol.autonomous or self.rank != 0 or not self._has_unstable():
+        if self.protocol.runs.by_timers or self.rank != 0 or not self._has_unstable():
             return
         if now >= self._start_due() or (at_once and not self._running):
             if self._started_at > -math.inf and not self._running:
@@ -225,8 +190,8 @@ class Tracker:
         if self.pace.step == self._step_in_force:
             return
         self._step_in_force = self.pace.step
-        for k, factor in self._steered.items():
-            self.machine.me.params[k] = round(self.pace.step * factor * PS)
+        for name, factor in self._steered.items():
+            setattr(self.machine.me.params, name, round(self.pace.step * factor * PS))
 
     def _wake(self, now: float) -> None:
         self._awake_until = now + AWAKE_STEPS * self.pace.step
@@ -245,15 +210,12 @@ class Tracker:
         waiting, need = deque(sends), self._has_unstable()
         while waiting:
             sent = waiting.popleft()
-            numbers = None if sent.array is None else sent.array.tolist()
             if sent.dest != self.rank:
-                frame = Stability(
-                    self.view, sent.kind, sent.execution, numbers, sent.first, sent.second, need
-                )
-                self._send(frame, sent.dest)
+                entries = [] if sent.array is None else sent.array.tolist()
+                self._send(Stability(self.view, sent.kind, list(sent.numbers), entries, need), sent.dest)
                 self.sends += 1
             if sent.dest in (GROUP, self.rank):
-                own = Received(sent.kind, self.rank, sent.execution, sent.array, sent.first, sent.second)
+                own = Received(sent.kind, self.rank, sent.numbers, sent.array)
                 waiting.extend(self.machine.receive(own, self._ps(now)))
                 self._note()
 

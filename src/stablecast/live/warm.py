@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-
+from stablecast.live.choice import Choice
 from stablecast.live.pace import Pace, PaceOptions
 from stablecast.live.tracker import Tracker
 from stablecast.live.wire import Stability
@@ -12,8 +11,18 @@ MEMBERS = 3
 STEPS = 40
 
 
-@cache
-def warm(protocol: str) -> None:
+_WARM: set[str] = set()
+"""Identities of protocols whose kernels are there."""
+
+
+def warm(choice: Choice) -> None:
+    """Have the kernels of a protocol compiled, unless they are."""
+    if choice.identity not in _WARM:
+        _run_three(choice)
+        _WARM.add(choice.identity)
+
+
+def _run_three(choice: Choice) -> None:
     """Let three members without a network find a message to be everywhere, so that every kernel is called."""
     waiting: list[tuple[Stability, int, int]] = []
 
@@ -23,7 +32,7 @@ def warm(protocol: str) -> None:
             waiting.extend((frame, rank, other) for other in (others if dest < 0 else [dest]))
 
         pace = Pace(PaceOptions(step_s=0.001), MEMBERS)
-        return Tracker(protocol, view=2, rank=rank, bases=[0] * MEMBERS, pace=pace, send=send, now=0.0)
+        return Tracker(choice, view=2, rank=rank, bases=[0] * MEMBERS, pace=pace, send=send, now=0.0)
 
     trackers = [sender(rank) for rank in range(MEMBERS)]
     attached = trackers[0].attach(1, 0.0) if trackers[0].attaches else []

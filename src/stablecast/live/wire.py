@@ -2,10 +2,13 @@
 
 A frame is an array with its tag first.  Tags 1 to 19 are data and stability, 20 to 39 membership
 (:mod:`stablecast.membership.messages`), 40 to 49 sessions.  Frames that a later version adds have new tags;
-what a frame means never changes without a new version in the datagram's first byte.
+what a frame means never changes without a new version in the datagram's first byte.  Tag 6 is retired: it
+was a message of the stability protocol in another form.
 """
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import msgspec
 
@@ -16,6 +19,9 @@ EVERYONE = 0
 """In place of a destination session."""
 INSIDE_BYTES = 13
 """Bytes of an inside beside its frames, at most."""
+
+Long = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""A number of the stability protocol: 64 bits, with a sign."""
 
 
 class Data(Frame, tag=1, frozen=True, gc=False):
@@ -29,7 +35,7 @@ class Data(Frame, tag=1, frozen=True, gc=False):
     seq: Whole
     """Number of the first message; the others follow."""
     payloads: list[bytes]
-    attached: list[int] = msgspec.field(default_factory=list)
+    attached: list[Long] = msgspec.field(default_factory=list)
     """What the stability protocol puts into data messages, for each of them in turn."""
     stable: Whole = 0
     """Last part of the source that it knew to be everywhere: who takes this run in can let go of that."""
@@ -47,7 +53,7 @@ class Fragment(Frame, tag=2, frozen=True, gc=False):
     count: Whole
     """How many parts it has."""
     chunk: bytes
-    attached: list[int] = msgspec.field(default_factory=list)
+    attached: list[Long] = msgspec.field(default_factory=list)
     """As in ``Data``, of this part."""
     stable: Whole = 0
     """As in ``Data``."""
@@ -80,20 +86,6 @@ class Progress(Frame, tag=5, frozen=True):
     part: Whole
 
 
-class Stability(Frame, tag=6, frozen=True):
-    """A message of the stability protocol."""
-
-    view: Word
-    kind: int
-    execution: Whole
-    numbers: list[int] | None
-    """The array that it carries, if any."""
-    first: int
-    second: int
-    need: bool = False
-    """Whether its sender knows of something that is not stable, so that others must not rest."""
-
-
 class AskHistory(Frame, tag=7, frozen=True):
     """A newcomer asks a late-join handler for messages of before it joined."""
 
@@ -115,6 +107,20 @@ class History(Frame, tag=8, frozen=True):
     """Whether what was asked for, from ``first`` on, is no longer kept."""
     kept_from: Whole
     """First message of this source that is kept; 0 if none is."""
+
+
+class Stability(Frame, tag=9, frozen=True):
+    """A message of the stability protocol, as the protocol declares it."""
+
+    view: Word
+    kind: Whole
+    """Which of the protocol's messages it is."""
+    numbers: list[Long]
+    """Its whole numbers, in the order of their declaration."""
+    entries: list[Long]
+    """Its arrays, one behind the other."""
+    need: bool = False
+    """Whether its sender knows of something that is not stable, so that others must not rest."""
 
 
 class Hello(Frame, tag=40, frozen=True):

@@ -10,6 +10,7 @@ import msgspec
 from stablecast.errors import InvalidInput
 from stablecast.membership.actions import Action, Begin, JoinFailed, TrustSessions
 from stablecast.membership.change import side_line
+from stablecast.membership.identity import difference
 from stablecast.membership.leading import Leader
 from stablecast.membership.messages import Elsewhere, Install, Join, Redirect, Refuse, Sync, Synced
 from stablecast.membership.standing import Peer
@@ -129,8 +130,7 @@ class Newcomer(Leader):
                 self._redirect(self._search.contacts[0], sender)
             return
         if frame.protocol != self.protocol:
-            reason = f"this group runs protocol '{self.protocol}', not '{frame.protocol}'"
-            self._send(Refuse(reason), sender)
+            self._send(Refuse(difference(self.protocol, frame.protocol)), sender)
             return
         self._notice_return(frame, sender)
         leader = self._leader()

@@ -23,7 +23,7 @@ class Join(Frame, tag=20, frozen=True):
     member: MemberInfo
     """With the least incarnation that it may be given."""
     protocol: str
-    """What it would run; a group has one protocol."""
+    """What it would run, see :mod:`stablecast.membership.identity`; a group has one protocol."""
     epoch: Whole = 0
     """That of the last view it was in; the next has a larger one."""
 

@@ -55,9 +55,9 @@ from stablecast.protocols.contract import (
     number,
     send,
     send_again,
+    set_of,
     set_timer,
 )
-from stablecast.protocols.contract.fields import word_count
 from stablecast.protocols.weather import RESEND, cube, is_gone, wait_for_answers
 
 DEGREE_MAX = 32
@@ -89,7 +89,7 @@ def _bitmap_bytes(sizes: Sizes) -> int:
 
 
 Iteration = Annotated[int, number(_iteration_bytes)]
-Bitmap = Annotated[IntArray, entries(lambda sizes: word_count(sizes.group), wire=_bitmap_bytes)]
+Bitmap = Annotated[IntArray, set_of(lambda sizes: sizes.group, wire=_bitmap_bytes)]
 
 
 class STABILITY(NamedTuple):

@@ -29,12 +29,12 @@ from stablecast.protocols._receivers import ACK_EVERY, KNOW_OWN, place_receivers
 from stablecast.protocols.contract import (
     NEVER,
     Acknowledging,
+    Column,
     Kernels,
     Number,
     Outbox,
     Protocol,
     Role,
-    Round,
     hidden,
     kernel,
     send,
@@ -52,14 +52,14 @@ class State(Knowing):
 class ACK(NamedTuple):
     """What a member has of the sender that this is for."""
 
-    column: Round
+    column: Column
     number: Number
 
 
 class ASK(NamedTuple):
     """A sender asks for an acknowledgement."""
 
-    column: Round
+    column: Column
 
 
 @kernel

@@ -54,6 +54,7 @@ from stablecast.protocols.contract import (
     TIME,
     WHOLE,
     Acknowledging,
+    Column,
     IntArray,
     Kernels,
     Number,
@@ -146,7 +147,7 @@ class ACK(NamedTuple):
 class NULL(NamedTuple):
     """The clock of a sender that has nothing to send, and the number of its last data message."""
 
-    column: Round
+    column: Column
     stamp: Annotated[int, number(_stamp_bytes)]
     number: Number
 

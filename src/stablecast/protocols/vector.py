@@ -39,11 +39,11 @@ from stablecast.protocols._receivers import (
 from stablecast.protocols.contract import (
     GROUP,
     Acknowledging,
+    Column,
     Kernels,
     Number,
     Outbox,
     Protocol,
-    Round,
     Sizes,
     Sources,
     counted_as,
@@ -67,7 +67,7 @@ class ACK(NamedTuple):
 class ACK_ONE(NamedTuple):  # noqa: N801
     """What a member has of the sender that this is for."""
 
-    column: Round
+    column: Column
     number: Number
 
 

@@ -92,8 +92,8 @@ def _known_options(found: Protocol) -> dict[str, Option]:
     if taken:
         where = declared_at(found, found.options[taken[0]].name)
         raise InvalidInput(
-            f"{where}{found.name} declares the parameter {taken[0]}, an option of every run (accepted: another"
-            " name)"
+            f"{where}{found.name} declares the parameter {taken[0]}, an option of every run (accepted:"
+            " another name)"
         )
     return run_options() | own
 

@@ -24,6 +24,7 @@ from stablecast.simulate.setup import TRIGGERS, Setup, sender_columns, sender_me
 from stablecast.simulate.state import PERIODIC, RIDERS_MAX, Feed, Group, Meters, Plan, Sends, Sim
 
 PS_PER_MS = 1000 * PS_PER_US
+PS_PER = {"ms": PS_PER_MS, "us": PS_PER_US}
 EXECUTIONS_KEPT = 4096
 TTS_KEPT = 4_000_000
 WINDOW_BYTES_MAX = 2 << 30
@@ -40,59 +41,54 @@ def place_members(setup: Setup) -> Setup:
 
 
 def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) -> Plan:
-    """Turn a set-up into the loop's constants."""
-    traffic, trigger = setup.traffic, setup.trigger
-    loss_until = NEVER if setup.loss_until_ms is None else round(setup.loss_until_ms * PS_PER_MS)
-    return Plan(
-        seed=setup.seed,
-        header_bytes=setup.costs.header_bytes,
-        entry_bytes=setup.costs.entry_bytes,
-        wire_entries=setup.column_count,
-        trigger=TRIGGERS.index(trigger.kind),
-        executions=setup.execution_count,
-        period_ps=round(trigger.period_ms * PS_PER_MS),
-        threshold=trigger.threshold,
-        retry_ps=round(trigger.retry_ms * PS_PER_MS),
-        messages_each=traffic.messages,
-        interval_ps=traffic.interval_ps,
-        data_bytes=traffic.data_bytes,
-        buffer=setup.column_buffer,
-        data_loss=float(traffic.data_loss),
-        loss_until_ps=int(loss_until),
-        until_ps=NEVER if setup.until_ms is None else round(setup.until_ms * PS_PER_MS),
-        lossy=setup.lossy,
-        nak_ps=round(traffic.nak_ms * PS_PER_MS),
-        heartbeat_ps=round(traffic.heartbeat_ms * PS_PER_MS),
-        piggyback_ps=round(traffic.piggyback_ms * PS_PER_MS) if traffic.messages else 0,
-        changed_only=setup.changed_only,
-        protocol_timers=protocol.sets_timers(setup.sizes),
-        autonomous=protocol.runs.by_timers,
-        drains=protocol.runs.ends and setup.param(Role.EXECUTIONS, 0) > 0,
-        stop_at_first=setup.stop_at_first,
-        omissions=setup.omissions,
-        omit_among=max(setup.param(Role.FANOUT, 1), 1),
-        step_ps=max(setup.param(Role.STEP, 1), 1),
-        faulty=setup.faulty,
-        admit_per_round=setup.admit_per_round,
-        fault_count=len(setup.schedule.faults),
-        book=protocol.declaration.place_of(protocol.runs.status, setup.sizes),
-        leaves=protocol.leaves,
-        one_by_one=setup.one_by_one,
-        detours=setup.topology.member_count if setup.costs.has_detours else 0,
-        duplicate=float(setup.costs.duplicate),
-        reorder=float(setup.costs.reorder),
-        detour_ps=setup.costs.detour_ps,
-        sample_ps=round(setup.sample_ms * PS_PER_MS),
-        pause_ps=setup.param(Role.PAUSE, 0),
-        attaches=protocol.attaches,
-        takes=protocol.takes,
-        roundless=not protocol.runs.in_rounds,
-        knows_own=protocol.runs.knows(setup.sizes) == "own",
-        audiences=bool(setup.audiences),
-        group_senders=setup.column_count < setup.sender_count,
-        tracing=trace and traffic.messages > 0,
-        wire_log=wire_log,
-    )
+    """Turn a set-up into the loop's constants: knobs under their own names, and what follows from them."""
+    traffic = setup.traffic
+    derived = {
+        "wire_entries": setup.column_count,
+        "trigger": TRIGGERS.index(setup.trigger.kind),
+        "executions": setup.execution_count,
+        "messages_each": traffic.messages,
+        "interval_ps": traffic.interval_ps,
+        "buffer": setup.column_buffer,
+        "lossy": setup.lossy,
+        "piggyback_ps": round(traffic.piggyback_ms * PS_PER_MS) if traffic.messages else 0,
+        "protocol_timers": protocol.sets_timers(setup.sizes),
+        "autonomous": protocol.runs.by_timers,
+        "drains": protocol.runs.ends and setup.param(Role.EXECUTIONS, 0) > 0,
+        "omit_among": max(setup.param(Role.FANOUT, 1), 1),
+        "step_ps": max(setup.param(Role.STEP, 1), 1),
+        "faulty": setup.faulty,
+        "fault_count": len(setup.schedule.faults),
+        "book": protocol.declaration.place_of(protocol.runs.status, setup.sizes),
+        "leaves": protocol.leaves,
+        "one_by_one": setup.one_by_one,
+        "detours": setup.topology.member_count if setup.costs.has_detours else 0,
+        "pause_ps": setup.param(Role.PAUSE, 0),
+        "attaches": protocol.attaches,
+        "takes": protocol.takes,
+        "roundless": not protocol.runs.in_rounds,
+        "knows_own": protocol.runs.knows(setup.sizes) == "own",
+        "audiences": bool(setup.audiences),
+        "group_senders": setup.column_count < setup.sender_count,
+        "tracing": trace and traffic.messages > 0,
+        "wire_log": wire_log,
+    }
+    values = _knob_values(setup.costs, traffic, setup.trigger, setup) | derived
+    return Plan(**{constant.name: values[constant.name] for constant in dataclasses.fields(Plan)})
+
+
+def _knob_values(*declared: Any) -> dict[str, Any]:
+    """Return knobs as the loop's constants: times in picoseconds, a time that is not given being never."""
+    values: dict[str, Any] = {}
+    for each in declared:
+        for knob in dataclasses.fields(each):
+            name, _, unit = knob.name.rpartition("_")
+            value = getattr(each, knob.name)
+            if unit in PS_PER:
+                values[f"{name}_ps"] = NEVER if value is None else round(value * PS_PER[unit])
+            else:
+                values[knob.name] = value
+    return values
 
 
 def make_attached(setup: Setup) -> NDArray[np.int64]:

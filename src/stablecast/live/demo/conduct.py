@@ -11,10 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from stablecast.live.choice import absolute
 from stablecast.live.demo.crew import Crew, Hand
 from stablecast.live.demo.member import Part
 from stablecast.live.demo.plan import DemoOptions, Plan, make_plan
 from stablecast.live.demo.reports import Leave, SendUpTo, Status, StopTrace
+from stablecast.live.warm import warm
+from stablecast.protocols import is_path
 from stablecast.trace.verdict import Verdict, judge_files
 
 GROUP = "demo"
@@ -74,7 +77,10 @@ class GivenUp(Exception):
 def run_demo(options: DemoOptions, folder: Path, watcher: Watcher) -> DemoResult:
     """Run a demo whose members write their traces into a folder, and judge them."""
     plan, began = make_plan(options), time.monotonic()
-    with Crew(options.protocol) as crew:
+    if is_path(options.protocol):
+        watcher.say(f"compiling {options.choice.protocol.name}")
+        warm(options.choice)  # once, and where what is wrong with the file can be told
+    with Crew(absolute(options.protocol)) as crew:
         conductor = Conductor(plan, crew, folder, watcher)
         conductor.conduct()
     seconds = time.monotonic() - began
@@ -126,7 +132,8 @@ class Conductor:
         return Part(
             name=name,
             group=GROUP,
-            protocol=plan.options.protocol,
+            protocol=absolute(plan.options.protocol),
+            protocol_options=plan.options.protocol_options,
             key=self._key,
             seeds=seeds,
             share=plan.shares[name],

@@ -9,6 +9,7 @@ import signal
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from stablecast.errors import StablecastError
 from stablecast.live.demo.plan import payload_of
@@ -43,6 +44,8 @@ class Part:
     name: str
     group: str
     protocol: str
+    """A name, or a path that every process finds."""
+    protocol_options: dict[str, Any]
     key: bytes
     seeds: tuple[str, ...]
     share: int
@@ -115,6 +118,7 @@ class Player:
             part.group,
             seeds=part.seeds,
             protocol=part.protocol,
+            protocol_options=part.protocol_options,
             key=part.key,
             member=part.name,
             transport=InjectedTransport(udp, part.injection),

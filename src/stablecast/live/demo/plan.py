@@ -6,10 +6,13 @@ import math
 import random
 import shlex
 from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 from stablecast.errors import InvalidInput
+from stablecast.live.choice import Choice, absolute, choose, read_options
 from stablecast.live.injection import Injection
-from stablecast.live.options import LARGEST_PAYLOAD, check_protocol
+from stablecast.live.options import LARGEST_PAYLOAD
 
 MEMBERS_MOST = 64
 LOSS_MOST = 0.5
@@ -35,6 +38,9 @@ class DemoOptions:
     kill: int = 1
     """Members that are killed."""
     protocol: str = "gsgc"
+    """A name, or the path of a file that defines a protocol."""
+    set: tuple[str, ...] = ()
+    """Options of the protocol, each as ``name=value``."""
     seed: int = 0
     size: int = 100
     """Bytes of a message."""
@@ -57,7 +63,17 @@ class DemoOptions:
         _check_range("--reorder", self.reorder, 0, 1)
         _check_range("--rate", 1 if self.rate is None else self.rate, 0.1, 10_000_000)
         _check_range("--deadline", 1 if self.deadline is None else self.deadline, 1, 86_400)
-        check_protocol(self.protocol)
+        self.choice  # noqa: B018  # it is checked when it is made
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The protocol with its options."""
+        return choose(absolute(self.protocol), self.protocol_options)
+
+    @property
+    def protocol_options(self) -> dict[str, Any]:
+        """The options of the protocol as ``join`` takes them."""
+        return read_options(absolute(self.protocol), self.set)
 
     @property
     def rate_per_s(self) -> float:
@@ -76,7 +92,9 @@ class DemoOptions:
         words = ["stablecast", "demo"]
         for field in fields(self):
             value = getattr(self, field.name)
-            if value != field.default or field.name in ("members", "messages", "protocol", "seed"):
+            if field.name == "set":
+                words += [word for each in self.set for word in ("--set", each)]
+            elif value != field.default or field.name in ("members", "messages", "protocol", "seed"):
                 words += [f"--{field.name}", f"{value:g}" if isinstance(value, float) else str(value)]
         return shlex.join(words)
 

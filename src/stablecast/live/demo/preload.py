@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 import stablecast.live.demo.member  # noqa: F401
+from stablecast.live.choice import choose
 from stablecast.live.warm import warm
 
 PROTOCOL_VARIABLE = "STABLECAST_DEMO_PROTOCOL"
-"""Names the protocol whose kernels are loaded; a member of another one loads its own."""
+"""Names the protocol whose kernels are loaded, or its file; a member of another one loads its own."""
 
 if os.environ.get(PROTOCOL_VARIABLE):
-    warm(os.environ[PROTOCOL_VARIABLE])
+    warm(choose(os.environ[PROTOCOL_VARIABLE]))

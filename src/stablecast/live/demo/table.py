@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from stablecast.live.demo.plan import Plan
+from stablecast.live.demo.plan import DemoOptions, Plan
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -80,7 +80,10 @@ def members_table(hands: list[Hand], plan: Plan, seconds: float) -> Table:
     from rich.table import Table
 
     options = plan.options
-    table = Table(title=f"{options.protocol}, {options.loss:.0%} loss, {seconds:.1f} s", title_justify="left")
+    table = Table(
+        title=f"{_protocol(options)}, {options.loss:.0%} loss, {seconds:.1f} s",
+        title_justify="left",
+    )
     for heading in ("member", "state", "view", "sent", "frontier", "buffered", "asked", "given"):
         left = heading in ("member", "state", "frontier")
         table.add_column(heading, justify="left" if left else "right", no_wrap=True)
@@ -121,7 +124,7 @@ def verdict_lines(result: DemoResult) -> list[str]:
     peak = max(verdict.peaks.values(), key=lambda peak: peak.bytes, default=None)
     killed = ", ".join(result.killed) or "none"
     rows = [
-        ("protocol", f"{options.protocol}, {options.members} members, killed: {killed}"),
+        ("protocol", f"{_protocol(options)}, {options.members} members, killed: {killed}"),
         ("messages", f"{verdict.messages:,} sent, {verdict.deliveries:,} deliveries, {result.seconds:.1f} s"),
         ("delivered", _judged(wrong["undelivered"], "every message of who stayed is at all who stayed")),
         ("all-or-none", _judged(wrong["all_or_none"], "what one survivor has, all have")),
@@ -143,6 +146,11 @@ def verdict_lines(result: DemoResult) -> list[str]:
     ]
     rows.append(("verdict", "passed" if result.ok else f"FAILED; replay: {options.command()}"))
     return [f"{name:15} {text}" for name, text in rows]
+
+
+def _protocol(options: DemoOptions) -> str:
+    """Return the protocol's name, and what is set of it."""
+    return " ".join((options.choice.protocol.name, *options.set))
 
 
 def _unsafe(wrong: dict[str, int]) -> int:

@@ -2,7 +2,9 @@
 
 from stablecast.compiling import kernel
 from stablecast.protocols.contract.fields import (
+    Column,
     IntArray,
+    MemberNumber,
     Members,
     Number,
     Place,
@@ -77,12 +79,14 @@ __all__ = [
     "WHOLE_OR_WORD",
     "Acknowledging",
     "Change",
+    "Column",
     "Delivering",
     "Gossiping",
     "IntArray",
     "Kernels",
     "Machine",
     "Member",
+    "MemberNumber",
     "Members",
     "Number",
     "Outbox",

@@ -12,6 +12,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -163,10 +164,16 @@ def bind(protocol: Protocol, *, wide: bool) -> ModuleType:
 
 
 _LOADED: dict[str, ModuleType] = {}
+_LOADING = threading.RLock()
 
 
 def load_written(name: str, text: str, protocol: Protocol, **more: Any) -> ModuleType:
     """Write a module into the cache's folder, unless it is there, and load it with a protocol's kernels."""
+    with _LOADING:
+        return _loaded(name, text, protocol, more)
+
+
+def _loaded(name: str, text: str, protocol: Protocol, more: dict[str, Any]) -> ModuleType:
     if name not in _LOADED:
         file = written(name, text)
         spec = importlib.util.spec_from_file_location(name, file)

@@ -18,7 +18,7 @@ Where a field lies in memory, how much room it takes, and how many bytes it has 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -71,6 +71,10 @@ class Kind:
     """Rows of an array of two dimensions; None for one."""
     wire: Length = lambda sizes: 0
     """Bytes in a message."""
+    below: Length | None = None
+    """Of a number in a message: it is at least 0 and below this; None for any of 64 bits."""
+    elements: Length | None = None
+    """Of a set: how many there are that may be in it."""
 
     def size(self, sizes: Sizes) -> int:
         """Return the entries of all rows."""
@@ -116,14 +120,21 @@ def _row_count(rows: int | Length) -> Length | None:
     return rows
 
 
-def set_of(count: Length, *, rows: int | Length = 0, when: Callable[[Sizes], bool] = _always) -> Kind:
-    """Return the kind of a set of so many; it has a bit for each on the wire."""
-    return entries(
+def set_of(
+    count: Length,
+    *,
+    rows: int | Length = 0,
+    when: Callable[[Sizes], bool] = _always,
+    wire: Length | None = None,
+) -> Kind:
+    """Return the kind of a set of so many; on the wire it has a bit for each, or what ``wire`` says."""
+    made = entries(
         lambda sizes: word_count(count(sizes)),
         rows=rows,
         when=when,
-        wire=lambda sizes: -(-count(sizes) // 8),
+        wire=wire or (lambda sizes: -(-count(sizes) // 8)),
     )
+    return replace(made, elements=count)
 
 
 def sources(*, rows: int | Length = 0, wide: bool = False, when: Callable[[Sizes], bool] = _always) -> Kind:
@@ -152,15 +163,27 @@ def counted_as(row: str) -> Callable[[type[Message]], type[Message]]:
     return set_row
 
 
-def number(wire: Length | None = None) -> Kind:
-    """Return the kind of a whole number of 64 bits; in a message it takes a sequence number's bytes."""
-    return Kind("number", wire=wire or (lambda sizes: sizes.entry_bytes))
+def number(wire: Length | None = None, *, below: Length | None = None) -> Kind:
+    """Return the kind of a whole number of 64 bits; in a message it takes a sequence number's bytes.
+
+    Kernels do not check bounds.  A number of a message that they use as an index has to be declared with
+    ``below``, the length of what it is an index into: live groups refuse a message in which it is not below.
+    """
+    return Kind("number", wire=wire or (lambda sizes: sizes.entry_bytes), below=below)
+
+
+ROUNDS = 1 << 62
+"""Numbers of rounds are below this, so that kernels can count on from any that they are sent."""
 
 
 Number = Annotated[int, number()]
 """A whole number of 64 bits."""
-Round = Annotated[int, number(lambda sizes: 0)]
+Round = Annotated[int, number(lambda sizes: 0, below=lambda sizes: ROUNDS)]
 """In a message: the execution or round that it belongs to, which is part of the header."""
+Column = Annotated[int, number(lambda sizes: 0, below=lambda sizes: sizes.tracked)]
+"""In a message: the source that it is about, as an index into ``Sources``; it is part of the header."""
+MemberNumber = Annotated[int, number(below=lambda sizes: sizes.group)]
+"""In a message: the number of a member."""
 Time = Annotated[int, number()]
 """A time in picoseconds."""
 Sources = Annotated[IntArray, sources()]

@@ -112,7 +112,7 @@ class Declaration:
 
     def _check(self, state: type) -> None:
         for name in (name for name in self.state if name in RESERVED):
-            owner = next(base for base in state.__mro__ if name in base.__dict__.get("__annotations__", {}))
+            owner = next(base for base in state.__mro__ if name in inspect.get_annotations(base))
             raise InvalidInput(
                 f"{_where(owner, name)}: field {name} is one that every member has already (accepted: another"
                 f" name than {', '.join(RESERVED)})"

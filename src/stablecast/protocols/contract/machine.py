@@ -10,8 +10,8 @@ plain driver of the simulator both use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from stablecast.protocols.contract.bound import bind
 from stablecast.protocols.contract.fields import Sizes
 from stablecast.protocols.contract.kernels import AS_IT_IS, CHANGE_STATUS, NEVER, make_outbox
 from stablecast.protocols.contract.layout import Placement
+from stablecast.protocols.contract.limits import Limits
 from stablecast.protocols.contract.protocol import Protocol, Surroundings
 
 IntArray = NDArray[np.integer[Any]]
@@ -116,8 +117,9 @@ class Machine:
             changes=sizes.group + 1 if protocol.runs.by_timers else 0,
         )
         self._sent.share(self.rows)
-        self._marks = self._sent.marks.view(np.int64)
+        self._marks: memoryview = self._sent.marks.view(np.int64).data
         self._arrived = Arrived(self.rows, np.zeros(NUMBERS_MAX, np.int64), np.zeros(width, dtype))
+        self._arrived_numbers: memoryview = self._arrived.numbers.data
         self._numbers = [declaration.number_count(message) for message in protocol.messages]
         self._widths = [declaration.message_width(message, sizes) for message in protocol.messages]
         self._calls: Any = bind(protocol, wide=np.dtype(dtype) == np.int64)
@@ -133,17 +135,17 @@ class Machine:
     @property
     def learned(self) -> int:
         """The execution whose result the last call brought, 0 if none."""
-        return int(self._marks[_LEARNED])
+        return self._marks[_LEARNED]
 
     @property
     def finished(self) -> int:
         """The execution that the last call finished at this member, 0 if none."""
-        return int(self._marks[_FINISHED])
+        return self._marks[_FINISHED]
 
     @property
     def changes(self) -> list[Change]:
         """Members that the last call admitted or removed."""
-        told = self._sent.changes[: int(self._marks[_CHANGES])]
+        told = self._sent.changes[: self._marks[_CHANGES]]
         return [Change.of(int(value)) for value in told]
 
     def width(self, kind: int) -> int:
@@ -153,6 +155,16 @@ class Machine:
     def number_count(self, kind: int) -> int:
         """Return how many whole numbers a message has."""
         return self._numbers[kind]
+
+    def accepts(self, message: Received) -> bool:
+        """Tell whether a message fits what the protocol declares; kernels must not see one that does not."""
+        limits = self._limits
+        return 0 <= message.kind < len(limits) and limits[message.kind].hold(message.numbers, message.array)
+
+    @cached_property
+    def _limits(self) -> list[Limits]:
+        fields = self.protocol.declaration.fields
+        return [Limits(fields[message], self.sizes) for message in self.protocol.messages]
 
     def init(self, now: int) -> list[Sent]:
         """Begin to take part, at the start of the group or when this member joins it."""
@@ -169,7 +181,8 @@ class Machine:
     def receive(self, message: Received, now: int) -> list[Sent]:
         """Handle a message and return what it makes this member send."""
         arrived = self._arrived
-        arrived.numbers[: len(message.numbers)] = message.numbers
+        for k, number in enumerate(message.numbers):
+            self._arrived_numbers[k] = number
         if message.array is not None:
             arrived.array[: message.array.size] = message.array
         self._marks[:] = _CLEARED
@@ -214,35 +227,27 @@ class Machine:
     def _sends(self) -> list[Sent]:
         marks, sent = self._marks, self._sent
         if marks[_TIMER] != AS_IT_IS:
-            self._timer = int(marks[_TIMER])
+            self._timer = marks[_TIMER]
         if marks[_OVERFLOW]:
             raise StablecastError(
                 f"{self.protocol.name}: a call sends more than {sent.kind.size} messages or {sent.slot.size}"
                 " arrays (raise the 'sends' or 'arrays' of its kernels), or sends again before it has sent"
             )
-        if not marks[_SENDS]:
+        count = marks[_SENDS]
+        if not count:
             return []
-        arrays = self._arrays()
-        made = []
-        for k in range(int(marks[_SENDS])):
-            kind = int(sent.kind[k])
-            numbers = tuple(sent.numbers[k, : self._numbers[kind]].tolist())
-            made.append(Sent(kind, int(sent.dest[k]), numbers, next(arrays), int(sent.payload[k])))
+        made, row = [], -1
+        columns = (sent.kind, sent.dest, sent.carries, sent.payload, sent.numbers)
+        for kind, dest, carries, payload, numbers in zip(*(c[:count].tolist() for c in columns), strict=True):
+            row += carries == ARRAY
+            array = None if carries == NOTHING else self._carried(carries, kind, row)
+            made.append(Sent(kind, dest, tuple(numbers[: self._numbers[kind]]), array, payload))
         return made
 
-    def _arrays(self) -> Iterator[IntArray | None]:
-        """Return what each send of the last call carries."""
-        made, sent = -1, self._sent
-        for k in range(int(self._marks[_SENDS])):
-            carries = int(sent.carries[k])
-            made += carries == ARRAY
-            width = self._widths[int(sent.kind[k])]
-            if carries == NOTHING:
-                yield None
-            elif carries == RECEIVED:
-                yield self.me.received.copy()
-            else:
-                yield sent.arrays[made, :width].copy()
+    def _carried(self, carries: int, kind: int, row: int) -> IntArray:
+        """Return a copy of the arrays of a send."""
+        array: IntArray = self.me.received if carries == RECEIVED else self._sent.arrays[row]
+        return array[: self._widths[kind]].copy()
 
 
 def lone_machine(protocol: Protocol) -> Machine:
@@ -257,4 +262,4 @@ COMPILED = {"init": 3, "start": 3, "timer": 3, "leave": 3, "receive": 7, "gone":
 _PLACE = {name: number for number, name in enumerate(MARKS.names or ())}
 _SENDS, _LEARNED, _FINISHED = _PLACE["sends"], _PLACE["learned"], _PLACE["finished"]
 _TIMER, _CHANGES, _OVERFLOW = _PLACE["timer"], _PLACE["changes"], _PLACE["overflow"]
-_CLEARED = np.array([AS_IT_IS if name == "timer" else 0 for name in _PLACE], np.int64)
+_CLEARED = np.array([AS_IT_IS if name == "timer" else 0 for name in _PLACE], np.int64).data

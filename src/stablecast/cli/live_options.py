@@ -1,0 +1,21 @@
+"""Options that ``node`` and ``demo`` share: the stability protocol, and what is set of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+ProtocolOption = Annotated[
+    str, typer.Option(help="A name from 'stablecast protocols', or a file that defines a protocol.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="An option of the protocol, such as subgroup=4; may be repeated. 'stablecast simulate PROTOCOL"
+        " --help' lists them, such as --subgroup; those for the times of steps are the group's.",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,214 @@
+"""Which stability protocol a live group runs, and with which parameters.
+
+Who joins names a protocol (by its name, by the path of a file that defines one, or as a ``Protocol``) and may
+give options, which are those of ``stablecast simulate PROTOCOL``.  Three things settle its parameters:
+
+1. What belongs to the group is set by role: times follow the group's step, timestamps are logical, and
+   results of gossip go to all.  An option that would set such a parameter is refused.
+2. The other options hold from joining on.
+3. What follows from the number of members is found anew for each view.
+
+All members have to make the same choice.  They compare its identity before a view takes one of them in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stablecast.compiling.cache import PACKAGE
+from stablecast.errors import InvalidInput, unknown_name
+from stablecast.membership.identity import Identity
+from stablecast.protocols import is_path, protocol_names
+from stablecast.protocols import protocol as find_protocol
+from stablecast.protocols.contract import (
+    FLAG,
+    PROBABILITY,
+    TIME,
+    TIMEOUT,
+    Parameter,
+    Protocol,
+    Role,
+    Sizes,
+)
+from stablecast.protocols.contract.parameters import BILLION, PS_PER
+
+PS = 10**12
+RESEND_STEPS = 2
+STEERED = {Role.RESEND: RESEND_STEPS, Role.PAUSE: 1, Role.STEP: 1, Role.EVERY: 1}
+"""By role, the times that follow the group's step, each with how many steps it is."""
+WORDS = {Role.CLOCK: "logical", Role.SPREAD: "both"}
+"""Clocks of different machines have nothing in common, so timestamps are logical.  Results of gossip go to
+all at once, and again with later gossip, since they may be lost."""
+OF_THE_GROUP = {
+    **dict.fromkeys(STEERED, "it follows the group's pace"),
+    Role.CLOCK: "timestamps of live groups are logical",
+    Role.SPREAD: "results go to all, and with gossip",
+    Role.SILENCE: "the group's views tell who has failed",
+}
+"""By role, why an option cannot be set."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A protocol and the options that were given for it."""
+
+    protocol: Protocol
+    given: Mapping[str, int]
+    """What was given, as kernels see it, by the parameters' names."""
+    identity: str
+    """What all members of a group have in common."""
+
+    def values(self, step_s: float) -> dict[str, int]:
+        """Return the parameters that are set in a group whose step is so long."""
+        return dict(self.given) | set_by_role(self.protocol, round(step_s * PS))
+
+    def sizes(self, members: int, step_s: float) -> Sizes:
+        """Return the sizes of a live group, in which every member is a source."""
+        values = self.protocol.parameter_values(self.values(step_s), members)
+        return Sizes(members, members, members, 8, values, True, tuple(range(members)))
+
+
+def set_by_role(protocol: Protocol, step_ps: int) -> dict[str, int]:
+    """Return the parameters of a protocol that belong to the group, by name."""
+    times = {p.name: STEERED[p.role] * step_ps for p in protocol.parameters if p.role in STEERED}
+    return times | {p.name: p.encode(WORDS[p.role]) for p in protocol.parameters if p.role in WORDS}
+
+
+def choose(protocol: str | Protocol, options: Mapping[str, Any] | None = None) -> Choice:
+    """Return a choice of protocol and options; what a live group cannot run is refused."""
+    found = live_protocol(protocol)
+    for option in options or {}:
+        _check_option(found, option)
+    given = found.encode(options or {})
+    found.parameter_values(given, 2)
+    return Choice(found, given, str(identity_of(found, given)))
+
+
+def live_protocols() -> list[str]:
+    """Return the protocols that live groups can run: all but those that deliver messages themselves."""
+    return protocol_names(lambda protocol: not protocol.runs.delivers)
+
+
+def live_protocol(named: str | Protocol) -> Protocol:
+    """Return a protocol, if live groups can run it."""
+    if not isinstance(named, str | Protocol):
+        raise unknown_name("protocol", str(named), live_protocols())
+    found = find_protocol(named)
+    if found.runs.delivers:
+        raise InvalidInput(
+            f"protocol '{found.name}' delivers messages itself, so live groups cannot run it (accepted:"
+            f" {', '.join(live_protocols())}, or a file)"
+        )
+    return found
+
+
+def absolute(protocol: str) -> str:
+    """Return a protocol's name, or the path of its file as other processes find it."""
+    return str(Path(protocol).resolve()) if is_path(protocol) else protocol
+
+
+def _check_option(protocol: Protocol, option: str) -> None:
+    known = protocol.options
+    accepted = sorted(name for name, parameter in known.items() if parameter.role not in OF_THE_GROUP)
+    if option not in known:
+        raise unknown_name(f"option of {protocol.name}", str(option), accepted)
+    if option not in accepted:
+        raise InvalidInput(
+            f"option {option} of {protocol.name} is not accepted in a live group:"
+            f" {OF_THE_GROUP[known[option].role]} (accepted: {', '.join(accepted) or 'none'})"
+        )
+
+
+# Options as text
+
+
+def read_options(protocol: str | Protocol, words: Sequence[str]) -> dict[str, Any]:
+    """Return options that were given as ``name=value``, such as ``subgroup=4``."""
+    found = live_protocol(protocol) if words else None
+    options: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise InvalidInput(f"'{word}' is not accepted (accepted: NAME=VALUE, such as subgroup=4)")
+        if name in options:
+            raise InvalidInput(f"{name} is set twice (accepted: once)")
+        assert found is not None
+        _check_option(found, name)
+        options[name] = _value_of(found.options[name], text.strip())
+    return options
+
+
+def _value_of(parameter: Parameter, text: str) -> Any:
+    kind = parameter.kind.type
+    try:
+        return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
+    except (KeyError, ValueError):
+        raise InvalidInput(
+            f"{parameter.option_name} '{text}' is not accepted (accepted: {parameter.accepted})"
+        ) from None
+
+
+# Identity
+
+
+def identity_of(protocol: Protocol, given: Mapping[str, int]) -> Identity:
+    """Return what members compare: options count where they are not at their defaults."""
+    told = [
+        f"{option}={_shown(parameter, given[parameter.name])}"
+        for option, parameter in sorted(protocol.options.items())
+        if given.get(parameter.name, parameter.encode(None)) != parameter.encode(None)
+    ]
+    return Identity(protocol.name, ",".join(told), _source_of(protocol))
+
+
+def _shown(parameter: Parameter, encoded: int) -> str:
+    """Return an option's value as people give it."""
+    if parameter.kind is FLAG:
+        return "true" if encoded else "false"
+    words = {number: str(word) for word, number in parameter.choices.items()}
+    if encoded in words:
+        return words[encoded]
+    scale = PS_PER[parameter.unit] if parameter.kind in (TIME, TIMEOUT) else parameter.scale
+    return f"{encoded / (BILLION if parameter.kind is PROBABILITY else scale):.15g}"
+
+
+def _source_of(protocol: Protocol) -> str:
+    """Return a digest of what a protocol declares, and of the text of its files outside this package."""
+    declared = [
+        (message.__name__, [(name, kind.storage) for name, kind in fields.items()])
+        for message, fields in protocol.declaration.fields.items()
+    ]
+    digest = hashlib.blake2s(repr((declared, protocol.declaration.parameters)).encode(), digest_size=8)
+    for text in sorted(set(_foreign_texts(protocol))):
+        digest.update(text)
+    return digest.hexdigest()
+
+
+def _foreign_texts(protocol: Protocol) -> Iterator[bytes]:
+    kernels = protocol.kernels
+    functions: list[Any] = [*kernels.receive.values(), protocol.places, protocol.resolve]
+    functions += [getattr(kernels, call) for call in ("init", "start", "timer", "gone", "attach", "take")]
+    files = {Path(protocol.file)} if protocol.file else set()
+    for plain in _with_what_they_hold(functions):
+        file = Path(plain.__code__.co_filename)
+        if PACKAGE in file.parents:
+            continue
+        if not file.is_file():  # it was typed in
+            yield plain.__code__.co_code
+        files.add(file.resolve())
+    yield from (file.read_bytes() for file in files if file.is_file())
+
+
+def _with_what_they_hold(functions: Iterable[Any]) -> Iterator[Callable[..., Any]]:
+    """Yield the functions of kernels, and those of kernels that they were made with."""
+    for function in functions:
+        plain = getattr(function, "py_func", function)
+        if inspect.isfunction(plain):
+            yield plain
+            yield from _with_what_they_hold(cell.cell_contents for cell in plain.__closure__ or ())

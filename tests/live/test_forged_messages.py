@@ -1,0 +1,152 @@
+"""Messages of the stability protocol that do not fit what it declares; a member may send anything."""
+
+import contextlib
+import random
+
+import msgspec
+import pytest
+
+from stablecast.errors import StablecastError
+from stablecast.live import wire
+from stablecast.live.choice import choose, live_protocols
+from stablecast.live.pace import Pace, PaceOptions
+from stablecast.live.tracker import Tracker
+from stablecast.live.wire import Stability
+
+MEMBERS = 5
+VIEW = 1234
+LONG = 1 << 63
+ACK_ONE = {"ack_to": "senders"}
+
+
+def tracker_of(protocol, *, rank=0, members=MEMBERS, options=None):
+    return Tracker(
+        choose(protocol, options),
+        view=VIEW,
+        rank=rank,
+        bases=[0] * members,
+        pace=Pace(PaceOptions(), members),
+        send=lambda frame, dest: None,
+        now=0.0,
+    )
+
+
+def kind_of(tracker, name):
+    return tracker.protocol.kinds.index(name)
+
+
+def frame_of(tracker, kind, *, number=1, entry=0):
+    """Return a message of a kind with as many numbers and entries as it has to have."""
+    machine = tracker.machine
+    return Stability(VIEW, kind, [number] * machine.number_count(kind), [entry] * machine.width(kind))
+
+
+def changed(frame, **changes):
+    return msgspec.structs.replace(frame, **changes)
+
+
+def is_taken(tracker, frame):
+    return tracker.receive(frame, 1, 0.1)
+
+
+@pytest.mark.parametrize("protocol", live_protocols())
+def test_a_message_with_more_or_less_than_is_declared_is_refused(protocol):
+    tracker = tracker_of(protocol)
+    for kind in range(len(tracker.protocol.kinds)):
+        good = frame_of(tracker, kind)
+        for wrong in (
+            changed(good, numbers=[*good.numbers, 1]),
+            changed(good, numbers=good.numbers[1:] or [1, 1]),
+            changed(good, entries=[*good.entries, 0]),
+            changed(good, entries=good.entries[1:] or [0, 0]),
+            changed(good, entries=[0] * 1_000),
+        ):
+            assert not is_taken(tracker, wrong)
+        assert is_taken(tracker, good)
+
+
+@pytest.mark.parametrize("kind", [-1, 2, 250, LONG])
+def test_a_kind_that_the_protocol_does_not_have_is_refused(kind):
+    tracker = tracker_of("gsgc")
+    assert not is_taken(tracker, changed(frame_of(tracker, 0), kind=kind))
+    assert tracker.stable == [0] * MEMBERS
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "options"),
+    [
+        ("explicit", "ACK", None),
+        ("explicit", "ASK", None),
+        ("vector", "ACK_ONE", ACK_ONE),
+        ("vector", "ACK_ONE", None),
+        ("timestamp", "NULL", None),
+    ],
+)
+@pytest.mark.parametrize("column", [-1, -MEMBERS, MEMBERS, MEMBERS + 1, 10**6, LONG - 1, -LONG])
+def test_a_source_that_does_not_exist_is_refused(protocol, name, options, column):
+    tracker = tracker_of(protocol, options=options)
+    good = frame_of(tracker, kind_of(tracker, name), number=MEMBERS - 1)
+    assert is_taken(tracker, good)
+    assert not is_taken(tracker, changed(good, numbers=[column, *good.numbers[1:]]))
+
+
+@pytest.mark.parametrize("number", [-1, -LONG, 1 << 62, LONG - 1])
+def test_a_round_from_which_nobody_could_count_on_is_refused(number):
+    tracker = tracker_of("coordp")
+    assert not is_taken(tracker, frame_of(tracker, kind_of(tracker, "START"), number=number))
+    assert tracker.machine.me.execution == 0
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "members"), [("gsgc", "GOSSIP", 5), ("cubefulldist", "STABILITY", 31)]
+)
+@pytest.mark.parametrize("word", [1 << 29, 1 << 30, -1, -LONG])
+def test_a_set_with_members_that_do_not_exist_is_refused(protocol, name, members, word):
+    tracker = tracker_of(protocol, members=members)
+    good = frame_of(tracker, kind_of(tracker, name))
+    words = -(-members // 30)
+    place = members + words - 1  # the set's last word, behind one array of sequence numbers
+    entries = list(good.entries)
+    entries[place] = word
+    assert not is_taken(tracker, changed(good, entries=entries))
+    entries[place] = 1
+    assert is_taken(tracker, changed(good, entries=entries))
+
+
+@pytest.mark.parametrize("value", [LONG, 2 * LONG - 1, -LONG - 1])
+@pytest.mark.parametrize("field", ["numbers", "entries"])
+def test_a_number_of_more_than_64_bits_is_no_datagram(field, value):
+    frame = changed(frame_of(tracker_of("gsgc"), 0), **{field: [value]})
+    with pytest.raises((msgspec.DecodeError, OverflowError)):
+        wire.unpack(wire.pack([frame]))
+
+
+@pytest.mark.parametrize("protocol", live_protocols())
+def test_whatever_fits_the_declaration_harms_nobody(protocol):
+    """Compiled kernels check no bounds, so what is accepted must not make them leave their arrays."""
+    draw = random.Random(protocol)
+    for members in (1, 2, 5, 31):
+        tracker = tracker_of(protocol, members=members)
+        machine = tracker.machine
+        for step in range(400):
+            kind = draw.randrange(len(tracker.protocol.kinds))
+            numbers = [drawn_number(draw, members) for _ in range(machine.number_count(kind))]
+            entries = [drawn_number(draw, members) for _ in range(machine.width(kind))]
+            frame = Stability(VIEW, kind, numbers, entries, True)
+            with contextlib.suppress(StablecastError):  # it makes the member send more than it ever would
+                tracker.receive(frame, draw.randrange(members), step / 100)
+            tracker.handle_timer(step / 100)
+        assert len(tracker.stable) == members
+
+
+def drawn_number(draw, members):
+    """Return a number that is mostly small, and at times as large as numbers are."""
+    return draw.choice((0, 1, 1, 2, 3, draw.randrange(members), draw.randrange(8), draw.randrange(1 << 20)))
+
+
+def test_a_message_that_makes_a_member_send_without_end_is_noticed():
+    """A neighbour that claims to be far ahead, and to know of nobody, makes the other member follow it."""
+    tracker = tracker_of("cubefulldist", members=2)
+    kind = kind_of(tracker, "STABILITY")
+    with pytest.raises(StablecastError, match="cubefulldist: a call sends more than"):
+        is_taken(tracker, Stability(VIEW, kind, [1, 1_000], [0, 0, 0]))
