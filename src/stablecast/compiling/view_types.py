@@ -381,7 +381,7 @@ def _get_outbox_field(context: Any, builder: Any, typ: Any, value: Any, attr: st
         return builder.inttoptr(b.word("marks"), record)
     table = cgutils.create_struct_proxy(TableType(types.int64))(context, builder)
     table.data = b.pointer(attr, b.word_type)
-    table.size = b.word("room")
+    table.size = b.word("changes_room" if attr == "changes" else "room")
     return table._getvalue()
 
 

@@ -102,6 +102,7 @@ class Words:
         "arrays",
         "arrays_step",
         "room",
+        "changes_room",
         "array_room",
     )
     AT: ClassVar = {name: number for number, name in enumerate(NAMES)}
@@ -382,6 +383,7 @@ class SentRows(NamedTuple):
         rows.outbox = self
         rows.set("arrays_step", self.arrays.strides[0])
         rows.set("room", self.kind.size)
+        rows.set("changes_room", self.changes.size)
         rows.set("array_room", self.slot.size)
 
 

@@ -16,7 +16,7 @@ from stablecast.protocols.contract import (
     Surroundings,
     kernel,
 )
-from stablecast.protocols.weather import Weather
+from stablecast.protocols.layers import Answers
 
 NETWORK, LOGARITHMIC = 0, -1
 TREE_DEGREE = Parameter(
@@ -30,7 +30,7 @@ TREE_DEGREE = Parameter(
 )
 
 
-class TreeMember(Weather):
+class TreeMember(Answers):
     """A member's place; siblings have consecutive numbers, so a child is known by its rank among them."""
 
     parent: Place

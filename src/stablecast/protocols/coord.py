@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from stablecast.protocols import coordp
 from stablecast.protocols.contract import Started
-from stablecast.protocols.weather import sets_timers
+from stablecast.protocols.layers import sets_timers
 
 PROTOCOL = coordp.PROTOCOL.replace(
     about=__doc__,

@@ -10,7 +10,7 @@ Cost
     3 rounds; the coordinator handles n + 3 messages, every other member 3; two multicasts and n - 1
     unicasts.  All ACKs meet at the coordinator, whose processor and links become the bottleneck.
 When messages are lost, or members are gone
-    :mod:`stablecast.protocols.weather.star`.  When the coordinator is gone, everyone waits for ever.
+    :mod:`stablecast.protocols.layers.star`.  When the coordinator is gone, everyone waits for ever.
 Paper
     Hierarchical Message Stability Tracking Protocols, section 3.1; hypercube, Figure 1 and section 3.5.
 """
@@ -35,7 +35,7 @@ from stablecast.protocols.contract import (
     kernel,
     send,
 )
-from stablecast.protocols.weather import RESEND, sets_timers, star
+from stablecast.protocols.layers import RESEND, sets_timers, star
 
 COORDINATOR = 0
 

@@ -14,7 +14,7 @@ An iteration
     message stands for its earlier ones, since it holds as much and more.  When G is full, at whatever
     message, the member sends it once more, so that its neighbours are through too, and the round is over.
 When messages are lost, or members are gone
-    :mod:`stablecast.protocols.weather.cube`.  With fewer than floor(log2 n) gone, everyone else is still
+    :mod:`stablecast.protocols.layers.cube`.  With fewer than floor(log2 n) gone, everyone else is still
     joined.
 Paper
     Scalable Stability Detection Using Logical Hypercube, sections 3.2 to 3.5, Figure 4.
@@ -58,7 +58,7 @@ from stablecast.protocols.contract import (
     set_of,
     set_timer,
 )
-from stablecast.protocols.weather import RESEND, cube, is_gone, wait_for_answers
+from stablecast.protocols.layers import RESEND, cube, is_gone, wait_for_answers
 
 DEGREE_MAX = 32
 

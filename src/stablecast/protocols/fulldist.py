@@ -12,7 +12,7 @@ How it is kept small
     rows of one execution, so a running minimum and a count say the same.  Two slots, by parity, because a
     fast member's INFO of the next execution may overtake a slow member's INFO of this one.
 When messages are lost, or members are gone
-    :mod:`stablecast.protocols.weather.exchange`.  When the first member is gone, the execution under way
+    :mod:`stablecast.protocols.layers.exchange`.  When the first member is gone, the execution under way
     still ends: who has not yet answered it does so at the next INFO of anyone.
 Paper
     Hierarchical Message Stability Tracking Protocols, section 3.2; retransmissions: hypercube, section 3.5.
@@ -41,7 +41,7 @@ from stablecast.protocols.contract import (
     send,
     sources,
 )
-from stablecast.protocols.weather import RESEND, exchange, sets_timers
+from stablecast.protocols.layers import RESEND, exchange, sets_timers
 
 FIRST = 0
 BY_PARITY = entries(lambda sizes: 2, wide=True)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from stablecast.protocols import s_coordp
 from stablecast.protocols._tree import TREE_DEGREE
 from stablecast.protocols.contract import Role, Started, hidden
-from stablecast.protocols.weather import RESEND, sets_timers
+from stablecast.protocols.layers import RESEND, sets_timers
 
 PROTOCOL = s_coordp.PROTOCOL.replace(
     about=__doc__,

@@ -12,7 +12,7 @@ With relays
     START and INFO are passed on from parent to child instead of being multicast by the root: the root sends
     b messages and not n - 1, where a multicast is a message to each.
 When messages are lost, or members are gone
-    :mod:`stablecast.protocols.weather.tree`.  Below an inner member that is gone nobody can be heard, so the
+    :mod:`stablecast.protocols.layers.tree`.  Below an inner member that is gone nobody can be heard, so the
     execution waits for ever; the tree would have to be built anew.
 Paper
     Hierarchical Message Stability Tracking Protocols, section 4.1; retransmissions: hypercube, section 3.5.
@@ -44,7 +44,7 @@ from stablecast.protocols.contract import (
     send,
     send_again,
 )
-from stablecast.protocols.weather import RESEND, has_answered, one_to_each_if_guarded, sets_timers, tree
+from stablecast.protocols.layers import RESEND, has_answered, one_to_each_if_guarded, sets_timers, tree
 
 
 class State(tree.Asking):

@@ -10,7 +10,7 @@ Cost
     bp + 2 rounds on a complete tree; at most 5 messages handled by any member; F_g + 2n - 2 messages on
     the hops.
 When messages are lost, or members are gone
-    :mod:`stablecast.protocols.weather.trains`.  When a member is gone its siblings' train is broken, and the
+    :mod:`stablecast.protocols.layers.trains`.  When a member is gone its siblings' train is broken, and the
     execution waits for ever.
 Paper
     Hierarchical Message Stability Tracking Protocols, section 4.2; retransmissions in the manner of the
@@ -41,7 +41,7 @@ from stablecast.protocols.contract import (
     kernel,
     send,
 )
-from stablecast.protocols.weather import RESEND, sets_timers, trains
+from stablecast.protocols.layers import RESEND, sets_timers, trains
 
 
 class State(trains.Sibling):

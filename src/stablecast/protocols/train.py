@@ -11,7 +11,7 @@ Message types
     Table 4 of the paper counts the first hop of the first tour as START; it carries member 1's array like
     every other hop (section 3.3).
 When messages are lost, or members are gone
-    :mod:`stablecast.protocols.weather.trains`.  When a member is gone the ring is broken, and the execution
+    :mod:`stablecast.protocols.layers.trains`.  When a member is gone the ring is broken, and the execution
     waits for ever.
 Paper
     Hierarchical Message Stability Tracking Protocols, section 3.3; retransmissions in the manner of the
@@ -41,7 +41,7 @@ from stablecast.protocols.contract import (
     kernel,
     send,
 )
-from stablecast.protocols.weather import RESEND, sets_timers, trains
+from stablecast.protocols.layers import RESEND, sets_timers, trains
 
 FIRST = 0
 

@@ -125,20 +125,23 @@ def set_timer(out: Outbox, at: int) -> None:
 
 @kernel
 def _change(out: Outbox, value: int) -> None:
-    out.changes[out.marks.changes] = value
-    out.marks.changes += 1
+    if out.marks.changes < out.changes.size:
+        out.changes[out.marks.changes] = value
+        out.marks.changes += 1
+    else:
+        out.marks.overflow += 1
 
 
 @kernel
 def admit(out: Outbox, member: int, status: int) -> None:
     """Tell that from now on nothing becomes stable without this member, under this status number."""
-    _change(out, status * CHANGE_STATUS + member + 1)
+    _change(out, int(status) * CHANGE_STATUS + member + 1)
 
 
 @kernel
 def strike_off(out: Outbox, member: int, status: int) -> None:
     """Tell that from now on things may become stable without this member, under this status number."""
-    _change(out, -(status * CHANGE_STATUS + member + 1))
+    _change(out, -(int(status) * CHANGE_STATUS + member + 1))
 
 
 @kernel

@@ -149,7 +149,7 @@ def nowhere(around: Surroundings) -> Placement:
     return {}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Protocol:
     """A stability protocol, written once and driven by the simulator and by live groups."""
 
@@ -174,6 +174,9 @@ class Protocol:
     def __post_init__(self) -> None:
         check_kernels(self.kernels)
         check_parameters(self.parameters)
+
+    def __repr__(self) -> str:
+        return f"<protocol {self.name}>"
 
     @property
     def name(self) -> str:

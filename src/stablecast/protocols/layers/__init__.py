@@ -54,7 +54,7 @@ RESEND = Parameter(
 """The parameter of every protocol with such a layer."""
 
 
-class Weather(Member):
+class Answers(Member):
     """What a member remembers of the others, in runs that need it."""
 
     heard: Annotated[IntArray, members(when=guarded)]
@@ -108,7 +108,7 @@ def unfinish(out: Outbox) -> None:
 
 
 @kernel
-def has_answered(me: Weather, j: int) -> bool:
+def has_answered(me: Answers, j: int) -> bool:
     """Tell whether a member has answered, or is gone; where nothing can be lost nobody is asked twice."""
     return bool(me.guarded and has(me.heard, j))
 

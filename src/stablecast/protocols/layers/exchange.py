@@ -26,7 +26,7 @@ from stablecast.protocols.contract import (
     send,
     send_again,
 )
-from stablecast.protocols.weather import is_new, one_to_each_if_guarded, wait_for_answers, wait_no_more
+from stablecast.protocols.layers import is_new, one_to_each_if_guarded, wait_for_answers, wait_no_more
 
 FIRST = 0
 

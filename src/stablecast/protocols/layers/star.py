@@ -13,8 +13,8 @@ from stablecast.compiling import kernel
 from stablecast.frontier import copy_into
 from stablecast.frontier.sets import has
 from stablecast.protocols.contract import Kernels, Number, Outbox, few, finish, send, send_again
-from stablecast.protocols.weather import (
-    Weather,
+from stablecast.protocols.layers import (
+    Answers,
     is_new,
     one_to_each_if_guarded,
     resends,
@@ -27,7 +27,7 @@ COORDINATOR = 0
 IDLE, ASKING, TELLING = 0, 1, 2
 
 
-class Star(Weather):
+class Star(Answers):
     """What the coordinator keeps."""
 
     phase: Number

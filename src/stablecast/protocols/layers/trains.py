@@ -1,7 +1,7 @@
 """Arrays that are handed from member to member: each hop is repeated until the next member confirms it.
 
 A train is confirmed by GOT, on the ring's second tour by GOT_INFO; START at a first child, which a tree's
-inner member repeats, by GOT_START; INFO and ACK_INFO are as in :mod:`~stablecast.protocols.weather.tree`.
+inner member repeats, by GOT_START; INFO and ACK_INFO are as in :mod:`~stablecast.protocols.layers.tree`.
 A train that comes again is confirmed again, and nothing else.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from stablecast.compiling import kernel
 from stablecast.protocols.contract import Kernels, Member, Number, Outbox, few, send, send_again
-from stablecast.protocols.weather import (
+from stablecast.protocols.layers import (
     has_answered,
     one_to_each_if_guarded,
     resends,

@@ -27,7 +27,7 @@ from stablecast.protocols.contract import (
     send_again,
     sources,
 )
-from stablecast.protocols.weather import wait_for_answers
+from stablecast.protocols.layers import wait_for_answers
 
 QUIET_MAX = 3
 LAST = 1 << 30

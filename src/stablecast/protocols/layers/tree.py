@@ -14,7 +14,7 @@ from stablecast.compiling import kernel
 from stablecast.frontier import copy_into
 from stablecast.protocols._tree import TreeMember, rank_of
 from stablecast.protocols.contract import Kernels, Number, Outbox, few, finish, send
-from stablecast.protocols.weather import is_new, resends, unfinish, wait_for_answers, wait_no_more
+from stablecast.protocols.layers import is_new, resends, unfinish, wait_for_answers, wait_no_more
 
 WAITING, ASKING, REPORTED, TELLING, DONE = 0, 1, 2, 3, 4
 Kernel = Callable[..., Any]
@@ -154,7 +154,8 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
             return
         if message.execution > me.execution:
             advance(me, message.execution, now, out)
-        if me.phase < REPORTED and is_new(me.heard, rank_of(me, source)):
+        rank = rank_of(me, source)
+        if me.phase < REPORTED and rank >= 0 and is_new(me.heard, rank):
             on_ack(me, source, message, now, out)
             see_whether_reported(me, out)
 
