@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import every_field
 import numpy as np
@@ -16,17 +16,20 @@ from stablecast.errors import InvalidInput, StablecastError
 from stablecast.protocols import protocol, protocol_names
 from stablecast.protocols.contract import (
     GROUP,
+    IntArray,
     Kernels,
     Member,
     Number,
     Placement,
     Protocol,
     Received,
+    Round,
     Sizes,
     Started,
     few,
+    kernel,
+    sources,
 )
-from stablecast.protocols.contract.kernels import no_call
 from stablecast.simulate import Setup, simulate, topology
 
 WORDS = 3
@@ -286,8 +289,21 @@ def test_a_wire_counts_all_senders_and_memory_those_that_are_tracked():
 # Bad declarations
 
 
+class PING(NamedTuple):
+    round: Round
+
+
+class Rows(NamedTuple):
+    rows: Annotated[IntArray, sources(rows=2)]
+
+
+@kernel
+def ignore(me, source, message, now, out):
+    pass
+
+
 def declare(state=Member, *messages, places=lambda around: {}) -> Protocol:
-    kernels = Kernels(receive=dict.fromkeys(messages, no_call), sends=few)
+    kernels = Kernels(receive=dict.fromkeys(messages or (PING,), ignore), sends=few)
     return Protocol(
         about="bad: a protocol.", paper="none", state=state, kernels=kernels, runs=Started(), places=places
     )
@@ -319,9 +335,9 @@ class Twice(every_field.State):
     [
         (Member, [TooManyNumbers], "TooManyNumbers has 6 numbers"),
         (Member, [NoKind], "field a of NoKind has no kind"),
-        (Shadowing, [], "every member has a field received already"),
+        (Shadowing, [], "field received is one that every member has already"),
         (Twice, [], "field count of Twice is declared twice"),
-        (Member, [every_field.State], "field rows of State cannot be sent"),
+        (Member, [Rows], "field rows of Rows cannot be sent"),
     ],
 )
 def test_a_declaration_that_cannot_be_is_refused_with_its_file_and_line(state, messages, told):
@@ -336,7 +352,7 @@ def test_a_declaration_that_cannot_be_is_refused_with_its_file_and_line(state, m
 def test_places_that_are_not_declared_are_refused():
     sizes = Sizes(1, 1, 1, 4)
     nothing: Placement = {"parent": np.zeros(1)}
-    with pytest.raises(InvalidInput, match="bad places parent, and declares nothing"):
+    with pytest.raises(InvalidInput, match="bad: places gives parent, and the state declares nothing"):
         declare().declaration.make_rows(
             sizes,
             received=np.zeros((1, 1), np.int64),

@@ -111,5 +111,5 @@ def test_members_join_only_where_the_protocol_can():
 def test_a_protocol_cannot_declare_an_option_that_every_run_has():
     declared = (Parameter("seed", WHOLE, 0, "A seed."),)
     greedy = protocol("coordp").replace(about="greedy: it wants too much.", parameters=declared)
-    with pytest.raises(InvalidInput, match="greedy declares seed, which every run has"):
+    with pytest.raises(InvalidInput, match="greedy declares the parameter seed, an option of every run"):
         Options(protocol=greedy)
