@@ -140,6 +140,8 @@ PROTOCOL = coordp.PROTOCOL.replace(
         ),
         ('[grid]\nprotocol = "coordp"\nstep_s = 1', 3, "no protocol of this grid has such an option"),
         ('[grid]\nprotocol = "timestamp"\nclock = "atomic"', 3, "unknown clock 'atomic'"),
+        ('[grid]\nprotocol = "gsgc"\nsubgroup = [3, 0]', 3, "subgroup 0 is not accepted (accepted: 1 to 32)"),
+        ('[grid]\nprotocol = "coordp"\ndata_loss = 1.5', 3, "data_loss 1.5 is not accepted"),
         ("[grid]\nprotocol = 3", 2, "accepted: a word"),
         ('[grid]\nprotocol = "coordp"\nseed = {from = 1, to = 9999999}', 3, "more than 1,000,000"),
         ('[grid]\nprotocol = "coordp"\ncases = []', 3, "a list of tables"),

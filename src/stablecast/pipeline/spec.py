@@ -220,6 +220,10 @@ class _Reader:
             raise self.refuse("grid", index, key, f"{value} is not accepted (accepted: a finite number)")
         if option.words is not None and value not in (accepted := tuple(option.words())):
             raise self.refuse("grid", index, key, str(unknown_name(key, str(value), accepted)))
+        try:
+            option.check(value)
+        except InvalidInput as error:
+            raise self.refuse("grid", index, key, str(error)) from None
         return value
 
     def _unknown_key(self, key: str) -> str:

@@ -12,10 +12,13 @@ from stablecast.frontier import copy_into
 from stablecast.frontier.sets import add, clear, has, is_empty, join
 from stablecast.protocols.contract import (
     NEVER,
+    WHOLE,
     IntArray,
     Member,
     Number,
     Outbox,
+    Parameter,
+    Role,
     gather,
     kernel,
     number,
@@ -29,6 +32,15 @@ SUBGROUP_MAX = 32
 TRIES = 16
 """Draws of a member that was not chosen in this step yet, before one goes without."""
 NOBODY = -1
+THRESHOLD = Parameter(
+    "threshold",
+    WHOLE,
+    0,
+    "Steps of silence after which a member is taken for failed and struck off; 0 for never.",
+    unit="steps",
+    role=Role.SILENCE,
+    least=0,
+)
 
 RoundNumber = Annotated[int, number(lambda sizes: 4)]
 """In a message: the round that it belongs to, from 1, of 4 bytes beyond the header."""

@@ -33,7 +33,16 @@ from typing import Annotated, NamedTuple
 from stablecast.errors import InvalidInput
 from stablecast.frontier import exceeds
 from stablecast.frontier.sets import holds_more
-from stablecast.protocols._gossip import NOBODY, SUBGROUP_MAX, TRIES, RoundNumber, begin, draw, is_chosen
+from stablecast.protocols._gossip import (
+    NOBODY,
+    SUBGROUP_MAX,
+    THRESHOLD,
+    TRIES,
+    RoundNumber,
+    begin,
+    draw,
+    is_chosen,
+)
 from stablecast.protocols._gossip_members import (
     Known,
     Lives,
@@ -269,15 +278,7 @@ PROTOCOL = Protocol(
             choices={"piggyback": PIGGYBACK, "multicast": MULTICAST, "both": PIGGYBACK | MULTICAST},
             role=Role.SPREAD,
         ),
-        Parameter(
-            "threshold",
-            WHOLE,
-            0,
-            "Steps of silence after which a member is taken for failed and struck off; 0 for never.",
-            unit="steps",
-            role=Role.SILENCE,
-            least=0,
-        ),
+        THRESHOLD,
         hidden("initial", Role.INITIAL),
         Parameter(
             "quiet",

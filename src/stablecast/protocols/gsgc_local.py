@@ -29,7 +29,16 @@ from typing import Annotated, NamedTuple
 
 from stablecast.errors import InvalidInput
 from stablecast.frontier.sets import add, clear, is_empty, is_full
-from stablecast.protocols._gossip import NOBODY, SUBGROUP_MAX, RoundNumber, begin, choose, draw, take_in
+from stablecast.protocols._gossip import (
+    NOBODY,
+    SUBGROUP_MAX,
+    THRESHOLD,
+    RoundNumber,
+    begin,
+    choose,
+    draw,
+    take_in,
+)
 from stablecast.protocols._local_groups import (
     Gone,
     Lives,
@@ -303,15 +312,7 @@ PROTOCOL = Protocol(
             role=Role.STEP,
             above=0,
         ),
-        Parameter(
-            "threshold",
-            WHOLE,
-            0,
-            "Steps of silence after which a member is taken for failed and struck off; 0 for never.",
-            unit="steps",
-            role=Role.SILENCE,
-            least=0,
-        ),
+        THRESHOLD,
         Parameter("local_size", WHOLE, 50, "Members of a local group.", least=1),
         Parameter(
             "controllers",

@@ -12,6 +12,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from stablecast.errors import InvalidInput, unknown_name
@@ -74,6 +75,8 @@ class Option:
     """The default, in words; empty for none."""
     words: Words | None = None
     """What is accepted, for a word that is one of several."""
+    check: Callable[[Any], object] = dataclasses.field(default=lambda value: None, compare=False)
+    """Called with a value; raises :class:`InvalidInput` if it is out of the declared range."""
 
     @property
     def flag(self) -> str:
@@ -104,6 +107,7 @@ def options_of(declaring: type) -> dict[str, Option]:
             told.panel,
             told.implied or _shown(defaults[field]),
             told.words,
+            partial(_check_knob, name, told),
         )
         for name, (field, told) in knobs_of(declaring).items()
     }
@@ -120,6 +124,7 @@ def option_of(parameter: Parameter, panel: str) -> Option:
         panel,
         parameter.default_words or _shown(parameter.default),
         (lambda: words) if words and parameter.kind.type is str and parameter.bounds == Bounds() else None,
+        parameter.encode,
     )
 
 
@@ -135,13 +140,16 @@ def check_knobs(declared: Any) -> None:
     """Refuse a value of a dataclass's knobs that is out of its range."""
     for name, (field, told) in knobs_of(type(declared)).items():
         value = getattr(declared, field)
-        if value is None:
-            continue
-        if isinstance(value, str):
-            if told.words is not None and value not in (accepted := tuple(told.words())):
-                raise unknown_name(name, value, accepted)
-        elif not told.bounds.hold(value):
-            raise InvalidInput(f"{name} {value} is not accepted (accepted: {_accepted(told, value)})")
+        if value is not None:
+            _check_knob(name, told, value)
+
+
+def _check_knob(name: str, told: Knob, value: Any) -> None:
+    if isinstance(value, str):
+        if told.words is not None and value not in (accepted := tuple(told.words())):
+            raise unknown_name(name, value, accepted)
+    elif not told.bounds.hold(value):
+        raise InvalidInput(f"{name} {value} is not accepted (accepted: {_accepted(told, value)})")
 
 
 def _accepted(told: Knob, value: Any) -> str:

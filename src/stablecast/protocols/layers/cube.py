@@ -102,6 +102,7 @@ def around(
 
     @kernel
     def hear_repeat(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in what a neighbour knows, and answer it."""
         if message.round == me.round - 1:
             fill(me.everyone, me.group_size)
             send(out, source, STABILITY(message.round, LAST - 1, me.closed, me.everyone))
@@ -116,6 +117,7 @@ def around(
 
     @kernel
     def gone(me: Any, member: int, column: int, now: int, out: Outbox) -> None:
+        """Count a member as heard, in this round and in all later ones."""
         add(me.gone, member)
         add(me.G, member)
         me.news = 1
@@ -127,6 +129,7 @@ def around(
 
     @kernel
     def timer(me: Any, now: int, out: Outbox) -> None:
+        """Begin the next round after the pause; or repeat to the neighbours that are silent."""
         if me.iteration == 0:
             begin(me, now, out)
             return

@@ -56,11 +56,13 @@ def among_all(plain: Kernels, pieces: Pieces, INFO: Any, REPEAT: Any) -> Kernels
 
     @kernel
     def forget(me: Any, slot: int) -> None:
+        """Nobody has been heard of in an execution, and nobody waits for those who are gone."""
         me.through[slot] = me.gone_count
         copy_into(me.heard[slot], me.gone)
 
     @kernel
     def advance(me: Any, execution: int) -> None:
+        """Enter an execution."""
         before = me.execution
         plain_advance(me, execution)
         if execution > before + 1:
@@ -69,12 +71,14 @@ def among_all(plain: Kernels, pieces: Pieces, INFO: Any, REPEAT: Any) -> Kernels
 
     @kernel
     def tell(me: Any, now: int, out: Outbox) -> None:
+        """Multicast the own array, once, and wait for those of the others."""
         if me.sent < me.execution:
             send_own(me, out)
             wait_for_answers(me, now, out)
 
     @kernel
     def start(me: Any, now: int, out: Outbox) -> None:
+        """Begin the next execution."""
         plain_start(me, now, out)
         if me.guarded:
             forget(me, me.execution % 2)
@@ -82,11 +86,13 @@ def among_all(plain: Kernels, pieces: Pieces, INFO: Any, REPEAT: Any) -> Kernels
 
     @kernel
     def see_whether_through(me: Any, execution: int, out: Outbox) -> None:
+        """With all arrays of the current execution in, wait no more."""
         if me.through[execution % 2] == me.group_size and execution == me.execution:
             wait_no_more(out)
 
     @kernel
     def enter(me: Any, source: int, execution: int, now: int, out: Outbox) -> bool:
+        """Enter the execution of a message and answer it; tell whether it is not an old one."""
         if execution < me.execution - 1:
             return False
         if execution > me.execution:
@@ -97,12 +103,14 @@ def among_all(plain: Kernels, pieces: Pieces, INFO: Any, REPEAT: Any) -> Kernels
 
     @kernel
     def hear(me: Any, source: int, execution: int, array: IntArray, out: Outbox) -> None:
+        """Take in a member's first array."""
         if is_new(me.heard[execution % 2], source):
             take_in(me, execution, array, out)
             see_whether_through(me, execution, out)
 
     @kernel
     def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in a member's array."""
         if not me.guarded:
             on_info(me, source, message, now, out)
         elif enter(me, source, message.execution, now, out):
@@ -110,12 +118,14 @@ def among_all(plain: Kernels, pieces: Pieces, INFO: Any, REPEAT: Any) -> Kernels
 
     @kernel
     def hear_repeat(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take it in and answer with the own array: its sender lacks it."""
         if me.guarded and enter(me, source, message.execution, now, out):
             send(out, source, INFO(message.execution, me.received))
             hear(me, source, message.execution, message.R, out)
 
     @kernel
     def gone(me: Any, member: int, column: int, now: int, out: Outbox) -> None:
+        """Wait no more for a member; when it was the first one, answer in its place."""
         if not is_new(me.gone, member):
             return
         me.gone_count += 1
@@ -128,6 +138,7 @@ def among_all(plain: Kernels, pieces: Pieces, INFO: Any, REPEAT: Any) -> Kernels
 
     @kernel
     def timer(me: Any, now: int, out: Outbox) -> None:
+        """Repeat the own array to those whose array is missing."""
         first = True
         for j in range(me.group_size):
             if j == me.number or has(me.heard[me.execution % 2], j):

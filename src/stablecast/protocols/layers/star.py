@@ -47,12 +47,14 @@ def around(
 
     @kernel
     def start(me: Any, now: int, out: Outbox) -> None:
+        """Ask everyone, and wait for the answers."""
         plain_start(me, now, out)
         if me.guarded:
             _wait_for_all(me, ASKING, now, out)
 
     @kernel
     def hear_start(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Answer; the coordinator takes its own answer in once."""
         if not me.guarded or me.number != COORDINATOR:
             on_start(me, source, message, now, out)
         elif _answers(me, ASKING, source, message.execution):
@@ -61,6 +63,7 @@ def around(
 
     @kernel
     def hear_ack(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in a first answer."""
         if not me.guarded:
             on_ack(me, source, message, now, out)
         elif _answers(me, ASKING, source, message.execution):
@@ -69,6 +72,7 @@ def around(
 
     @kernel
     def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in the result and confirm it; the coordinator waits for all confirmations."""
         if message.execution < me.execution:
             return
         on_info(me, source, message, now, out)
@@ -81,10 +85,12 @@ def around(
 
     @kernel
     def hear_ack_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in a confirmation."""
         _hear_told(me, source, message.execution, out)
 
     @kernel
     def gone(me: Any, member: int, column: int, now: int, out: Outbox) -> None:
+        """Wait no more for a member."""
         if me.number != COORDINATOR or not is_new(me.gone, member):
             return
         me.gone_count += 1
@@ -98,6 +104,7 @@ def around(
 
     @kernel
     def timer(me: Any, now: int, out: Outbox) -> None:
+        """Repeat the question, or the result, to those who have not answered."""
         first = True
         for j in range(1, me.group_size):
             if has(me.heard, j):

@@ -43,12 +43,14 @@ def round_a_ring(plain: Kernels, START: Any, ACK: Any, INFO: Any, GOT: Any, GOT_
 
     @kernel
     def start(me: Any, now: int, out: Outbox) -> None:
+        """Send the first train, and wait for its confirmation."""
         plain_start(me, now, out)
         me.tours = 0
         _passed_on(me, ON_START, now, out)
 
     @kernel
     def hear_train(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Confirm a train; take it in and pass it on once."""
         if not me.guarded:
             on_ack(me, source, message, now, out)
         elif _is_current(me, message.execution):
@@ -61,6 +63,7 @@ def round_a_ring(plain: Kernels, START: Any, ACK: Any, INFO: Any, GOT: Any, GOT_
 
     @kernel
     def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Confirm the result; take it in and pass it on once."""
         if not me.guarded:
             on_info(me, source, message, now, out)
         elif _is_current(me, message.execution):
@@ -74,18 +77,21 @@ def round_a_ring(plain: Kernels, START: Any, ACK: Any, INFO: Any, GOT: Any, GOT_
 
     @kernel
     def hear_got(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """The next member has the train of this tour."""
         if _is_current(me, message.execution) and (me.unconfirmed == ON_START or me.unconfirmed == ON_ACK):
             me.unconfirmed = NOTHING
             wait_no_more(out)
 
     @kernel
     def hear_got_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """The next member has the result."""
         if _is_current(me, message.execution) and me.unconfirmed == ON_INFO:
             me.unconfirmed = NOTHING
             wait_no_more(out)
 
     @kernel
     def timer(me: Any, now: int, out: Outbox) -> None:
+        """Repeat what was not confirmed."""
         if me.unconfirmed == ON_START:
             send(out, me.next, START(me.execution, me.S))
         elif me.unconfirmed == ON_ACK:
@@ -148,6 +154,7 @@ def among_siblings(
 
     @kernel
     def begin(me: Any, now: int, out: Outbox) -> None:
+        """Nothing of this execution has come; the first child is to confirm START."""
         me.phase = tree.WAITING
         me.flags = 0
         if resends(me) and me.children > 0:
@@ -156,6 +163,7 @@ def among_siblings(
 
     @kernel
     def advance(me: Any, execution: int, now: int, out: Outbox) -> None:
+        """Enter an execution."""
         plain_advance(me, execution)
         begin(me, now, out)
 
@@ -164,24 +172,28 @@ def among_siblings(
 
     @kernel
     def is_current(me: Any, execution: int, now: int, out: Outbox) -> bool:
+        """Ignore an older execution, and enter a newer one."""
         if execution > me.execution:
             advance(me, execution, now, out)
         return bool(execution == me.execution)
 
     @kernel
     def start(me: Any, now: int, out: Outbox) -> None:
+        """Send the first train, and wait for its confirmation."""
         plain_start(me, now, out)
         if me.guarded:
             begin(me, now, out)
 
     @kernel
     def see_whether_passed_on(me: Any, now: int, out: Outbox) -> None:
+        """A train is under way, and is to be confirmed."""
         if me.missing == 0 and me.parent >= 0 and resends(me):
             me.flags |= TRAIN_OUT
             wait_for_answers(me, now, out)
 
     @kernel
     def hear_start(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Confirm START to the parent; take it in once."""
         if not me.guarded:
             on_start(me, source, message, now, out)
         elif is_current(me, message.execution, now, out) and me.previous < 0:
@@ -194,6 +206,7 @@ def among_siblings(
 
     @kernel
     def hear_train(me: Any, source: int, message: Any, part: int, now: int, out: Outbox) -> None:
+        """Confirm a train; take it in and pass it on once."""
         if not me.guarded:
             on_ack(me, source, message, now, out)
         elif is_current(me, message.execution, now, out):
@@ -206,14 +219,17 @@ def among_siblings(
 
     @kernel
     def hear_ack1(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """A train of the previous sibling."""
         hear_train(me, source, message, FROM_BEFORE, now, out)
 
     @kernel
     def hear_ack2(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """A train of the last child."""
         hear_train(me, source, message, FROM_BELOW, now, out)
 
     @kernel
     def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Confirm the result; take it in and pass it on once."""
         if me.guarded:
             tell_info(me, source, message, now, out)
         else:
@@ -221,16 +237,19 @@ def among_siblings(
 
     @kernel
     def hear_got(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """The next member has the train of this tour."""
         if is_current(me, message.execution, now, out):
             me.flags &= ~TRAIN_OUT
 
     @kernel
     def hear_got_start(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """The first child has START."""
         if is_current(me, message.execution, now, out):
             me.flags &= ~START_OUT
 
     @kernel
     def tell_children(me: Any, out: Outbox) -> None:
+        """Repeat the result to the children that have not confirmed it."""
         first = True
         for rank in range(me.children):
             if has_answered(me, rank):
@@ -243,6 +262,7 @@ def among_siblings(
 
     @kernel
     def timer(me: Any, now: int, out: Outbox) -> None:
+        """Repeat what was not confirmed."""
         flags = me.flags
         if flags & START_OUT:
             send(out, me.first_child, START(me.execution))

@@ -61,6 +61,7 @@ def telling(on_info: Kernel, advance: Kernel, ACK_INFO: Any) -> Telling:
 
     @kernel
     def see_whether_told(me: Any, out: Outbox) -> None:
+        """With all children told, be through and confirm it to the parent."""
         if me.phase == TELLING and resends(me) and me.told == me.children:
             me.phase = DONE
             finish(out, me.execution)
@@ -70,6 +71,7 @@ def telling(on_info: Kernel, advance: Kernel, ACK_INFO: Any) -> Telling:
 
     @kernel
     def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in the result, or confirm it again; the children are to confirm it first."""
         if message.execution < me.execution:
             return
         if message.execution > me.execution:
@@ -90,6 +92,7 @@ def telling(on_info: Kernel, advance: Kernel, ACK_INFO: Any) -> Telling:
 
     @kernel
     def hear_ack_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in a child's confirmation."""
         if message.execution < me.execution:
             return
         if message.execution > me.execution:
@@ -110,6 +113,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
 
     @kernel
     def advance(me: Any, execution: int, now: int, out: Outbox) -> None:
+        """Enter an execution."""
         plain_advance(me, execution)
         _begin(me)
 
@@ -118,18 +122,21 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
 
     @kernel
     def start(me: Any, now: int, out: Outbox) -> None:
+        """Begin the next execution."""
         plain_start(me, now, out)
         if me.guarded:
             _begin(me)
 
     @kernel
     def see_whether_reported(me: Any, out: Outbox) -> None:
+        """With everything in, the report is under way."""
         if me.missing == 0:
             me.phase = REPORTED
             wait_no_more(out)
 
     @kernel
     def hear_start(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Ask the children, once; one that has reported reports again."""
         if not me.guarded:
             on_start(me, source, message, now, out)
             return
@@ -147,6 +154,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
 
     @kernel
     def hear_ack(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in a child's first report."""
         if not me.guarded:
             on_ack(me, source, message, now, out)
             return
@@ -161,6 +169,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
 
     @kernel
     def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in the result, or confirm it again; the children are to confirm it first."""
         if me.guarded:
             tell_info(me, source, message, now, out)
         else:
@@ -168,6 +177,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
 
     @kernel
     def gone(me: Any, member: int, column: int, now: int, out: Outbox) -> None:
+        """Wait no more for a child that has no children."""
         rank = rank_of(me, member)
         if rank < 0 or me.inner[rank] or not is_new(me.gone, rank):
             return
@@ -183,6 +193,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
 
     @kernel
     def timer(me: Any, now: int, out: Outbox) -> None:
+        """Repeat the question, or the result, to the children that have not answered."""
         if me.phase == ASKING:
             ask_children(me, out)
         elif me.phase == TELLING:
