@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from outside_files import SMALL, complaint, variant
@@ -68,6 +69,16 @@ DESCRIPTIONS = {
         0,
         "the parameter members, an option",
     ),
+    "option of the command": ('    "fanout", WHOLE', '    "json", WHOLE', 0, "the parameter json, an option"),
+    "name of a parameter": ('    "fanout", WHOLE', '    "my way", WHOLE', 0, "has no name for kernels"),
+    "role": ("role=Role.FANOUT", 'role="stp"', None, "unknown role of parameter 'fanout' 'stp'"),
+    "no name": ('"""doubling: members', '"""Members', None, "about begins with"),
+    "calls itself": (
+        "    close_if_full(me, out)\n    set_timer",
+        "    timer(me, now, out)\n    set_timer",
+        0,
+        "the kernel timer calls itself",
+    ),
 }
 
 
@@ -82,7 +93,7 @@ def test_a_bad_description_is_refused_with_its_line(case, tmp_path, capsys):
         assert said.startswith(f"{path}, line {line + offset}: ")
     with pytest.raises(InvalidInput, match=r"mine\.py, line \d+: "):
         Options(protocol=path, members=3, topology="balanced").setup()
-    if case != "option of the run":  # Setup has no options
+    if not case.startswith("option of the"):  # Setup has no options
         with pytest.raises(InvalidInput, match=r"mine\.py, line \d+: "):
             Setup(protocol=path, topology=topology("balanced", members=3))
 
@@ -160,6 +171,31 @@ def test_a_length_that_names_no_parameter(tmp_path, capsys):
     sends = 'sends=lambda sizes: sizes.params["fanout"]'
     path, line = variant(tmp_path, sends, sends.replace("fanout", "fan_out"))
     assert complaint(capsys, "simulate", path, *SMALL) == f"{path}, line {line}: KeyError: 'fan_out'"
+
+
+@pytest.mark.parametrize("sends", ["-2", "2.5", "'two'"])
+def test_room_that_cannot_be_is_refused(sends, tmp_path, capsys):
+    path, _ = variant(tmp_path, 'sends=lambda sizes: sizes.params["fanout"]', f"sends=lambda sizes: {sends}")
+    assert f"'sends' of the kernels is {sends} (accepted: a whole number, 1 to" in complaint(
+        capsys, "simulate", path, *SMALL
+    )
+
+
+def test_a_length_that_cannot_be_is_refused(tmp_path, capsys):
+    path, line = variant(
+        tmp_path, "    gone: Members\n", "    gone: Annotated[IntArray, set_of(lambda s: -90)]\n"
+    )
+    text = Path(path).read_text(encoding="utf-8")
+    text = text.replace("import NamedTuple", "import Annotated, NamedTuple", 1)
+    text = text.replace("    set_timer,\n)", "    set_timer,\n    IntArray,\n    set_of,\n)", 1)
+    Path(path).write_text(text, encoding="utf-8")
+    said = complaint(capsys, "simulate", path, *SMALL)
+    assert said.startswith(f"{path}, line {line + 2}: the length of gone is -3 ")
+
+
+def test_a_file_that_leaves_python_is_refused(tmp_path, capsys):
+    path, _ = variant(tmp_path, '"""What a member keeps."""', "raise SystemExit")
+    assert complaint(capsys, "simulate", path, *SMALL) == f"{path}: leaves Python when it is imported"
 
 
 TELLS = "            send(out, j, TELL(me.round, me.stable, me.M, me.G))\n"

@@ -91,6 +91,7 @@ def _compiled(function: F, **options: bool) -> F:
     if numba.config.DISABLE_JIT:
         return function
     _refuse_unusable(function)
+    _refuse_recursion(function)
     # Said of each kernel: numba else gives what is called from an inlined one the same treatment.
     inline = {"forceinline": False} | options
     made: Any = KernelDispatcher(function, {}, TARGET_OPTIONS | inline)
@@ -108,6 +109,20 @@ def _refuse_unusable(function: Any) -> None:
                 if each.opname == "LOAD_GLOBAL" and each.argval == name and each.positions is not None:
                     line = each.positions.lineno
                     raise KernelError(f"{code.co_filename}, line {line}: a kernel cannot call {name}()")
+
+
+def _refuse_recursion(function: Any) -> None:
+    """Refuse a kernel that calls itself: it would run out of stack without a word."""
+    code = function.__code__
+    if function.__name__ in code.co_names and "<locals>" not in function.__qualname__:
+        for each in dis.get_instructions(code):
+            if (
+                each.opname == "LOAD_GLOBAL"
+                and each.argval == function.__name__
+                and each.positions is not None
+            ):
+                where = f"{code.co_filename}, line {each.positions.lineno}"
+                raise KernelError(f"{where}: the kernel {function.__name__} calls itself")
 
 
 class _Library(codegen.JITCodeLibrary):

@@ -76,7 +76,7 @@ def text_of(path: str) -> str:
     file = _COPIES.get(path, Path(path))
     digest_of(path)
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from None
 
@@ -200,6 +200,8 @@ def naming_lines(file: str) -> Iterator[None]:
     """Turn an unexpected exception that goes through a file into one line that names the line there."""
     try:
         yield
+    except SystemExit:
+        raise InvalidInput(f"{Path(file).resolve()}: leaves Python when it is imported") from None
     except StablecastError as error:
         if not file or str(Path(file).resolve()) in str(error):
             raise

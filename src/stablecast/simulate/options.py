@@ -35,6 +35,8 @@ from stablecast.simulate.topologies.registry import PAPER_COSTS, TOPOLOGIES, Sha
 from stablecast.simulate.topologies.registry import topology as make_topology
 
 PROTOCOL = "protocol"
+RESERVED = {PROTOCOL, "help", "json", "trace"}
+"""Names of what else the command line takes."""
 PRESET = "lan1997"
 
 
@@ -88,7 +90,7 @@ def known_options(protocol: str | Protocol) -> dict[str, Option]:
 @cache
 def _known_options(found: Protocol) -> dict[str, Option]:
     own = protocol_options(found)
-    taken = sorted(own.keys() & (run_options().keys() | {PROTOCOL}))
+    taken = sorted(own.keys() & (run_options().keys() | RESERVED))
     if taken:
         where = declared_at(found, found.options[taken[0]].name)
         raise InvalidInput(

@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from stablecast.compiling.views import Rows
-from stablecast.errors import InvalidInput, SafetyViolation
+from stablecast.errors import InvalidInput, SafetyViolation, StablecastError
 from stablecast.protocols import protocol_names
 from stablecast.protocols.contract import Protocol, Role
 from stablecast.simulate.checks import VIOLATIONS, check_end
@@ -21,6 +21,8 @@ from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import Sim
 
 EVENTS_A_CALL = 2_000_000
+STANDSTILL_CALLS = 20
+"""Calls without a step forward in simulated time after which a run is given up."""
 Progress = Callable[[int, int, int], None]
 """Called now and then with the events handled, the simulated picoseconds and the executions completed."""
 Steer = Callable[[int, float, float], float | None]
@@ -79,7 +81,7 @@ def _run(
     trace_rows = trace_burst(sim, int(sim.columns.target.sum()))
     give_room(sim, rows, burst, bytes_max)
     loop.run(sim, rows, *burst, trace_rows, 0)  # compiles it, if need be
-    began = time.perf_counter()
+    began, stood_still, last_now = time.perf_counter(), 0, -1
     while True:
         status = loop.run(sim, rows, *burst, trace_rows, EVENTS_A_CALL)
         if status == loop.MORE_ROOM:
@@ -90,6 +92,10 @@ def _run(
             if steer is not None:
                 _steer(sim, rows, setup.found_protocol, steer)
         elif status == loop.PAUSED:
+            stood_still = stood_still + 1 if sim.ctl.now == last_now else 0
+            last_now = int(sim.ctl.now)
+            if stood_still >= STANDSTILL_CALLS:
+                raise _standstill(setup, sim)
             if progress is not None:
                 progress(int(sim.counts.events), int(sim.ctl.now), int(sim.counts.planned))
         else:
@@ -98,6 +104,14 @@ def _run(
     check_end(sim)
     _flush(sim, trace)
     return wall_s
+
+
+def _standstill(setup: Setup, sim: Sim) -> StablecastError:
+    return StablecastError(
+        f"{setup.protocol_name}: time stands still at {int(sim.ctl.now) / 1e6:g} µs, after"
+        f" {STANDSTILL_CALLS * EVENTS_A_CALL:,} events there (does a timer set itself to the time that it"
+        " goes off at, or do messages that take no time answer each other?)"
+    )
 
 
 def _steer(sim: Sim, rows: Rows, protocol: Protocol, steer: Steer) -> None:

@@ -274,6 +274,7 @@ class Setup:
         if self.cast == RELAY and not protocol.having(Role.RELAY):
             raise InvalidInput(f"{protocol.name} cannot relay (accepted: cast multicast or unicast)")
         silence = self.param(Role.SILENCE, 0)  # refuses parameters that are not accepted
+        protocol.check_sizes(self.sizes)
         if self.changed_only and protocol.declaration.row_width(self.sizes) > self.tracked_count:
             raise InvalidInput(f"{protocol.name} sends more than arrays (leave changed_only out)")
         joins = self.schedule.initial < self.topology.member_count

@@ -6,6 +6,7 @@ Each complaint is one line that names the file and the line where that can be fo
 from __future__ import annotations
 
 import inspect
+import keyword
 import linecache
 import sys
 from collections.abc import Callable, Sequence
@@ -13,8 +14,20 @@ from typing import Any
 
 from stablecast.compiling import is_kernel
 from stablecast.errors import InvalidInput
+from stablecast.protocols.contract.parameters import Parameter
 
 CALLS = ("init", "start", "timer", "gone", "leave", "attach", "take")
+
+
+def check_about(about: Any) -> None:
+    """Refuse a description whose first line does not name the protocol."""
+    first = about.strip().splitlines()[0] if isinstance(about, str) and about.strip() else ""
+    name, colon, title = first.partition(":")
+    if not (colon and name and title.strip()) or name.split() != [name]:
+        raise InvalidInput(
+            f"{_caller()}about begins with {first!r} (accepted: a docstring whose first line is"
+            " 'name: title.')"
+        )
 
 
 def check_kernels(kernels: Any) -> None:
@@ -57,7 +70,15 @@ ARGUMENTS = {
 
 
 def check_parameters(parameters: Sequence[Any]) -> None:
-    """Refuse two parameters of one name, or with one option."""
+    """Refuse what is no parameter, a name that kernels cannot use, and two of one name or option."""
+    for each in parameters:
+        if not isinstance(each, Parameter):
+            raise InvalidInput(f"{_caller()}parameters has {each!r} (accepted: objects of Parameter)")
+        if not each.name.isidentifier() or keyword.iskeyword(each.name):
+            raise InvalidInput(
+                f"{_where_named(each.name)}parameter {each.name!r} has no name for kernels (accepted: a"
+                " Python name)"
+            )
     for names in ([each.name for each in parameters], [each.option_name for each in parameters]):
         twice = [name for k, name in enumerate(names) if name in names[:k]]
         if twice:

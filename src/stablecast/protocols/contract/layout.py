@@ -7,7 +7,8 @@ import hashlib
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,8 @@ Placement = Mapping[str, Any]
 """For each field of the overlay its value for all members: an array, or a pair of all entries and where each
 member's begin."""
 LONG_BYTES = 8
+COUNT_MAX = (1 << 31) - 1
+"""Most entries of a field, and most messages of a call."""
 
 
 def declared(kind: type) -> dict[str, Kind]:
@@ -82,6 +85,29 @@ def _where(kind: type, name: str = "") -> str:
     return f"{inspect.getsourcefile(kind)}, line {first + (matching[-1] if matching else 0)}"
 
 
+def checked_count(function: Callable[[Sizes], int], sizes: Sizes, what: str, *, least: int = 0) -> int:
+    """Return a count that a protocol gives as a function of sizes; refuse what is none."""
+    found = _count_or_reason(function, sizes, least=least)
+    if isinstance(found, str):
+        raise InvalidInput(f"{what} {found}")
+    return found
+
+
+def _count_or_reason(function: Callable[[Sizes], int], sizes: Sizes, *, least: int = 0) -> int | str:
+    if not callable(function):
+        return f"is {function!r} (accepted: a function of the sizes)"
+    try:
+        count = function(sizes)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        raise InvalidInput(f"{at.filename}, line {at.lineno}: {type(error).__name__}: {error}") from None
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not least <= count <= COUNT_MAX:
+        return f"is {count!r} (accepted: a whole number, {least} to {COUNT_MAX:,})"
+    return int(count)
+
+
 class Declaration:
     """All that a protocol declares, laid out."""
 
@@ -130,6 +156,16 @@ class Declaration:
                     f"{_where(message)}: {message.__name__} has {count} numbers (accepted: up to"
                     f" {NUMBERS_MAX}; put more into an array)"
                 )
+
+    def check_sizes(self, sizes: Sizes) -> None:
+        """Refuse fields whose lengths cannot be, before anything is allocated by them."""
+        for owner, fields in ((self._state, self.state), *self.fields.items()):
+            for name, kind in fields.items():
+                for what, function in (("length", kind.length), ("rows", kind.rows), ("bytes", kind.wire)):
+                    if function is not None:
+                        found = _count_or_reason(function, sizes)
+                        if isinstance(found, str):
+                            raise InvalidInput(f"{_where(owner, name)}: the {what} of {name} {found}")
 
     def _slots(self) -> dict[str, Slot]:
         slots, numbers = {}, 0
@@ -258,6 +294,8 @@ class Declaration:
 
     def _put_places(self, rows: Rows, places: Placement, group: int, only: int | None) -> None:
         wanted = {name: slot for name, slot in self.slots.items() if slot.storage in ("place", "list")}
+        if not isinstance(places, Mapping):
+            raise InvalidInput(f"{self.name}: places gives {places!r} (accepted: a value for each place)")
         if set(places) != set(wanted):
             raise self._misplaced(
                 f"places gives {', '.join(sorted(places)) or 'nothing'}, and the state declares"

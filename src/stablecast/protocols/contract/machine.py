@@ -98,6 +98,7 @@ class Machine:
         attached: NDArray[np.int64] | None = None,
     ) -> None:
         self.protocol, self.sizes = protocol, sizes
+        protocol.check_sizes(sizes)
         declaration = protocol.declaration
         self.rows = declaration.make_rows(
             sizes,

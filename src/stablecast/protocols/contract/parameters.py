@@ -170,6 +170,13 @@ class Parameter:
     """Where the default is found by ``resolve``: from what."""
 
     def __post_init__(self) -> None:
+        if self.role not in tuple(Role):
+            raise unknown_name(f"role of parameter '{self.name}'", str(self.role), Role)
+        if not isinstance(self.choices, Mapping):
+            raise InvalidInput(
+                f"choices of parameter '{self.name}' are {self.choices!r} (accepted: for each word the number"
+                " that kernels see)"
+            )
         if self.kind in (TIME, TIMEOUT) and self.unit not in PS_PER:
             raise unknown_name(f"unit of parameter '{self.name}'", self.unit, PS_PER)
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.overlays import Tree
-from stablecast.protocols.contract.checks import check_kernels, check_parameters
+from stablecast.protocols.contract.checks import check_about, check_kernels, check_parameters
 from stablecast.protocols.contract.fields import Sizes
 from stablecast.protocols.contract.kernels import Member, no_attach, no_call, no_gone, no_take
-from stablecast.protocols.contract.layout import Declaration, Placement
+from stablecast.protocols.contract.layout import Declaration, Placement, checked_count
 from stablecast.protocols.contract.parameters import VALUE_MAX, Parameter, Role, options_of
 
 Kernel = Callable[..., None]
@@ -172,6 +172,7 @@ class Protocol:
     """The file that defines it, where it is not a part of this package."""
 
     def __post_init__(self) -> None:
+        check_about(self.about)
         check_kernels(self.kernels)
         check_parameters(self.parameters)
 
@@ -273,6 +274,16 @@ class Protocol:
     def leaves(self) -> bool:
         """Whether its members have something to do before they leave."""
         return self.kernels.leave is not no_call
+
+    def check_sizes(self, sizes: Sizes) -> None:
+        """Refuse fields and room that cannot be, in a group of these sizes."""
+        self.declaration.check_sizes(sizes)
+        for name, least in (("sends", 1), ("arrays", 0), ("attached", 0)):
+            function = getattr(self.kernels, name)
+            if function is not None:
+                checked_count(
+                    function, sizes, f"{self.file or self.name}: '{name}' of the kernels", least=least
+                )
 
     def sets_timers(self, sizes: Sizes) -> bool:
         """Tell whether its kernels set timers."""
