@@ -268,13 +268,13 @@ class Setup:
             )
         if self.traffic.messages > 0 and self.tracked not in (None, self.column_count):
             raise InvalidInput("with data traffic every sender is tracked (leave tracked out)")
+        self.found_protocol.check_sizes(self.sizes)
 
     def _check_protocol(self) -> None:
         protocol = self.found_protocol
         if self.cast == RELAY and not protocol.having(Role.RELAY):
             raise InvalidInput(f"{protocol.name} cannot relay (accepted: cast multicast or unicast)")
         silence = self.param(Role.SILENCE, 0)  # refuses parameters that are not accepted
-        protocol.check_sizes(self.sizes)
         if self.changed_only and protocol.declaration.row_width(self.sizes) > self.tracked_count:
             raise InvalidInput(f"{protocol.name} sends more than arrays (leave changed_only out)")
         joins = self.schedule.initial < self.topology.member_count
