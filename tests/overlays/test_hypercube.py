@@ -264,3 +264,26 @@ def test_of_2_to_the_m_plus_1_nodes_two_are_cut_off_by_m_failures(m):
     failed = [1 << k for k in range(m)]
     assert cube.neighbours_of(0).tolist() == [*failed, 1 << m]
     assert (disseminate(cube, failed=failed) == -1).all()
+
+
+def test_a_plain_cube_has_the_links_that_compensate_for_nothing():
+    for n in (1, 2, 3, 5, 7, 14, 33, 64, 100):
+        whole, plain = hypercube(n), hypercube(n, compensated=False)
+        kept = [link for link, new in zip(links_of(whole), whole.compensating, strict=True) if not new]
+        assert links_of(plain) == kept
+        assert not plain.compensating.any()
+        assert plain.dimension.tolist() == [link_dimension(p, q) for p, q in kept]
+
+
+@pytest.mark.parametrize("m", range(1, 8))
+def test_the_last_of_one_member_more_than_a_power_of_two_has_one_link_in_a_plain_cube(m):
+    plain = hypercube((1 << m) + 1, compensated=False)
+    assert plain.neighbours_of(1 << m).tolist() == [0]
+    assert diameter(plain) == m + 1
+
+
+def test_a_plain_cube_is_as_wide_as_its_numbers_have_different_bits():
+    for n in (6, 11, 21, 50):
+        plain = hypercube(n, compensated=False)
+        for source in range(n):
+            assert distances(plain, source).tolist() == [(source ^ other).bit_count() for other in range(n)]

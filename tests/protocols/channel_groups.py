@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 from stablecast.protocols.contract.clocks import TICK_PS
-from stablecast.simulate.channels import ChannelRun
+from stablecast.testing.reference.channels import ChannelRun
 
 PROTOCOLS = ("timestamp", "vector", "explicit", "transitive")
 CLOCKS = ("physical", "logical", "hybrid")

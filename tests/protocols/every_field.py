@@ -22,6 +22,7 @@ from stablecast.protocols.contract import (
     Members,
     Number,
     Outbox,
+    Overlay,
     Parameter,
     Place,
     Places,
@@ -64,6 +65,7 @@ class State(Member):
     parent: Place
     sets: Annotated[IntArray, members(rows=lambda sizes: 2)]
     near: Places
+    parents: Overlay
     S: Sources
     few: Annotated[IntArray, entries(lambda sizes: sizes.params["few"])]
     bits: Annotated[IntArray, set_of(lambda sizes: 31)]
@@ -116,7 +118,7 @@ def init(me: State, now: int, out: Outbox) -> None:
     if me.absent.size > 0:
         add(me.absent, 69)
     for k in range(me.few.size):
-        me.few[k] = me.params.few * me.parent
+        me.few[k] = me.params.few * me.parents[me.number]
     add(me.bits, 30)
     set_timer(out, me.at + BIG)
 
@@ -192,9 +194,12 @@ PROTOCOL = Protocol(
     places=lambda around: {
         "parent": around.tree.parent,
         "near": (np.arange(2 * MEMBERS) % MEMBERS, np.arange(0, 2 * MEMBERS + 1, 2)),
+        "parents": around.tree.parent,
     },
 )
-ARRAY_FIELDS = ("received", "stable", "rows", "W", "absent", "wide", "sets", "near", "S", "few", "bits")
+ARRAY_FIELDS = (
+    *("received", "stable", "rows", "W", "absent", "wide", "sets", "near", "parents", "S", "few", "bits"),
+)
 NUMBER_FIELDS = ("number", "group_size", "seed", "guarded", "count", "at", "parent")
 
 

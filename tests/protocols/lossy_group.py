@@ -13,6 +13,7 @@ from groups import machines_of, received
 from stablecast.overlays.tree import Tree
 from stablecast.protocols import protocol
 from stablecast.protocols.contract import GROUP, Role, Sizes
+from stablecast.protocols.layers.succession import REIGN
 
 RESEND = 40
 """Longer than a round trip mostly is, so that some resends are needless and most are not."""
@@ -47,6 +48,10 @@ class LossyGroup:
         self.alive = [True] * n
         self.finished = [0] * n
         self.started = 0
+        self.starter = 0
+        self.ahead = {}
+        """For each member that started executions, how many there were before its own."""
+        self.told_of = [set() for _ in range(n)]
         self.lost = 0
         for machine in self.machines:
             machine.me.received[:] = self.rng.integers(0, 5, columns)
@@ -86,8 +91,28 @@ class LossyGroup:
             self.machines[int(self.rng.integers(self.n))].me.received[:] += self.rng.integers(0, 2, 3)
 
     def start(self):
-        self.started += 1
-        self.after(0, self.machines[0].start(self.now))
+        if self.alive[self.starter]:
+            self.started += 1
+            self.call_start()
+
+    def call_start(self):
+        sends = self.machines[self.starter].start(self.now)
+        self.ahead[self.starter] = self.started - sends[0].numbers[0] % REIGN
+        self.after(self.starter, sends)
+
+    def take_over(self, member):
+        """Start executions in place of one that is gone, and begin the last one anew if someone lacks it."""
+        self.starter = member
+        left = zip(self.finished, self.alive, strict=True)
+        if self.started and any(done < self.started for done, alive in left if alive):
+            self.call_start()
+        elif self.started < self.executions:
+            self.start()
+
+    def ordinal(self, execution):
+        if not self.found.runs.successors or execution == 0:
+            return execution
+        return execution % REIGN + self.ahead[execution // REIGN]
 
     def init(self, member):
         if self.alive[member]:
@@ -99,6 +124,10 @@ class LossyGroup:
     def tell(self, member, gone):
         if self.alive[member]:
             self.after(member, self.machines[member].gone(gone, self.now))
+            self.told_of[member].add(gone)
+            succeeds = self.told_of[member] >= set(range(member)) and member > self.starter
+            if succeeds and self.found.runs.successors:
+                self.take_over(member)
 
     def deliver(self, target, source, sent):
         if self.alive[target]:
@@ -111,9 +140,11 @@ class LossyGroup:
     def after(self, member, sends):
         machine = self.machines[member]
         self.check(member)
-        if machine.finished > self.finished[member]:
-            self.finished[member] = machine.finished
-            if member == 0 and not self.found.runs.by_timers and self.started < self.executions:
+        finished = self.ordinal(machine.finished)
+        if finished > self.finished[member] or (finished and member == self.starter):
+            self.finished[member] = finished
+            through = member == self.starter and finished == self.started
+            if through and not self.found.runs.by_timers and self.started < self.executions:
                 self.add(self.now, self.start)
         for sent in sends:
             targets = range(self.n) if sent.dest == GROUP else [sent.dest]

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stablecast.errors import InvalidInput, SafetyViolation
-from stablecast.pipeline.experiments.timestamp.example_runs import S1, S2, figure_2, figure_3
+from stablecast.papers.timestamp.example_runs import S1, S2, figure_2, figure_3
 from stablecast.protocols import protocol
 from stablecast.protocols.contract import NEVER, Sizes
 from stablecast.simulate import Setup, Traffic, simulate, topology
-from stablecast.simulate.channels import ChannelRun
+from stablecast.testing.reference.channels import ChannelRun
 from stablecast.theory.timestamp import FIGURE_2, timestamp_latency, vector_latency
 
 SEEDS = st.integers(0, 2**32)

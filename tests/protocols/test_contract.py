@@ -18,6 +18,7 @@ from stablecast.protocols.contract import (
     GROUP,
     IntArray,
     Kernels,
+    Machine,
     Member,
     Number,
     Placement,
@@ -83,6 +84,7 @@ def test_places_are_those_of_the_member():
     machine = machine_of(69)
     assert machine.me.parent == 34
     assert machine.me.near.tolist() == [68, 69]
+    assert machine.me.parents.tolist() == [-1] + [k // 2 for k in range(69)]
 
 
 def test_an_array_whose_condition_does_not_hold_has_no_entries():
@@ -361,3 +363,9 @@ def test_places_that_are_not_declared_are_refused():
             seed=0,
             places=nothing,
         )
+
+
+def test_an_array_that_all_members_share_has_one_dimension():
+    places = {"parent": np.zeros(70), "near": (np.zeros(0), np.zeros(71)), "parents": np.zeros((1, 70))}
+    with pytest.raises(InvalidInput, match="places gives parents as an array of 1 x 70"):
+        Machine(PROTOCOL, index=0, sizes=sizes_of(), places=places)

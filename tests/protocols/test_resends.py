@@ -96,10 +96,10 @@ def test_leaves_of_a_tree_may_fail(n, seed, loss, data):
 @pytest.mark.parametrize(
     ("name", "failing", "finishes"),
     [
-        ("coord", 0, False),
+        ("coord", 0, True),
         ("coord", 5, True),
-        ("s_coordp", 1, False),
-        ("s_coordp", 0, False),
+        ("s_coordp", 1, True),
+        ("s_coordp", 0, True),
         ("s_coordp", 11, True),
         ("train", 5, False),
         ("s_train", 5, False),

@@ -263,7 +263,7 @@ def item_bytes(typ: Any) -> int:
 def _field_type(layout: Layout, slot: Slot) -> Any:
     if slot.storage in ("number", "place"):
         return types.int64
-    if slot.storage == "list":
+    if slot.storage in ("list", "shared"):
         return types.Array(types.int32, 1, "C")
     dtype = types.int64 if slot.storage == "longs" else sequence_type(layout.wide)
     return types.Array(dtype, 2 if slot.has_rows else 1, "C")
@@ -337,6 +337,9 @@ def _get_declared(b: Access, typ: Any, slot: Slot) -> Any:
         end = builder.load(builder.gep(starts, [builder.add(at, ir.Constant(b.word_type, 1))]))
         data = builder.gep(b.pointer(slot.at, ir.IntType(32)), [begin])
         return b.array(types.Array(types.int32, 1, "C"), data, [builder.sub(end, begin)])
+    if slot.storage == "shared":
+        data = b.pointer(slot.at, ir.IntType(32))
+        return b.array(types.Array(types.int32, 1, "C"), data, [b.word(slot.at + 1)])
     base = "sequences" if slot.storage == "sequences" else "numbers"
     kind = _field_type(typ.layout, slot)
     offset = builder.add(b.row(base, f"{base}_step", number), b.word(slot.at))

@@ -118,7 +118,7 @@ class Slot(NamedTuple):
 
     storage: str
     """``number`` (a word of the member's row), ``sequences`` or ``longs`` (an array in it), ``place`` (a
-    number of the overlay), ``list`` (several)."""
+    number of the overlay), ``list`` (several), ``shared`` (several, the same for all members)."""
     at: int
     """The number's index in the row, or the block's first word for the field: an array has its place there,
     then its length, then the number of its rows if it has two dimensions."""
@@ -286,6 +286,8 @@ class Rows:
         if slot.storage == "list":
             start = self.kept_at(slot.at + 1)
             return self.kept_at(slot.at)[start[row] : start[row + 1]]
+        if slot.storage == "shared":
+            return self.kept_at(slot.at)
         array = self._entries(slot)[row]
         return array.reshape(int(self.block[slot.at + 2]), -1) if slot.has_rows else array
 

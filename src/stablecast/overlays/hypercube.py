@@ -9,7 +9,10 @@ node 7, 5 and 6 are linked, and 3 goes without.
 Such a *compensating* link takes, at either end, the place of that end's link to z, and has the dimension
 of that link there: 5-6 is of dimension 1 at 5 and of dimension 0 at 6.  The two dimensions always differ.
 
-What holds for every n, because the first of z's neighbours is z without its highest bit, m-1:
+HyperCast has plain cubes, without such links: a node that lacks d neighbours has a degree of m-d, down to 1
+where n is 2^(m-1) + 1.  Paths and distances are those of the nodes' bits all the same.
+
+With compensating links, because the first of z's neighbours is z without its highest bit, m-1, for every n:
 
 - A node loses at most its link of dimension m-1, and then it is a node below 2^(m-1).  Nodes from 2^(m-1) on
   keep all m.  Every degree is m or m-1, and the dimensions of a node's links are 0, 1, ..., degree-1.
@@ -38,13 +41,15 @@ Bits = NDArray[np.uint64]
 
 MOST_NODES = 1 << 30
 WORD = 64
+NOBODY = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Hypercube:
     """The links of ``0 … size-1``, those of one node after the other; :func:`hypercube` builds it.
 
-    The neighbours of ``v`` are ``neighbours[start[v]:start[v+1]]``; the k-th, from 0, is that of dimension k.
+    The neighbours of ``v`` are ``neighbours[start[v]:start[v+1]]``; with compensating links the k-th, from 0,
+    is that of dimension k.
     """
 
     neighbours: Nodes
@@ -70,13 +75,16 @@ class Hypercube:
     @cached_property
     def dimension(self) -> Ints:
         """Dimension of each entry of ``neighbours``, as seen from the node whose neighbour it is."""
-        return np.arange(self.neighbours.size) - np.repeat(self.start[:-1], self.degree)
+        node = np.repeat(np.arange(self.size), self.degree)
+        differing = node ^ self.neighbours
+        bit = np.where(self.compensating, differing & ~node, differing)
+        return np.frexp(bit.astype(np.float64))[1].astype(np.int64) - 1
 
     @cached_property
     def compensating(self) -> NDArray[np.bool_]:
         """Whether each entry of ``neighbours`` stands in for a missing node."""
         node = np.repeat(np.arange(self.size), self.degree)
-        return np.asarray(node ^ self.neighbours != 1 << self.dimension)
+        return np.asarray(np.bitwise_count(node ^ self.neighbours) > 1)
 
     def neighbours_of(self, node: int) -> Nodes:
         """Return the neighbours of one node, by dimension."""
@@ -90,15 +98,19 @@ def dimensions(size: int) -> int:
     return (size - 1).bit_length()
 
 
-def hypercube(size: int) -> Hypercube:
-    """Link that many nodes as a hypercube, complete or not."""
+def hypercube(size: int, *, compensated: bool = True) -> Hypercube:
+    """Link that many nodes as a hypercube, complete or not.
+
+    Without compensating links a node keeps the links that lead to nodes that are there, and has no others, as
+    in HyperCast; the k-th link of a node is then not always that of dimension k.
+    """
     m = dimensions(size)
     node = np.arange(size, dtype=np.int32)
     table = np.empty((size, m), dtype=np.int32)
     for k in range(m):
         table[:, k] = node ^ (1 << k)
         lacking = np.flatnonzero(table[:, k] >= size)
-        table[lacking, k] = _stand_in(table[lacking, k], k, size)
+        table[lacking, k] = _stand_in(table[lacking, k], k, size) if compensated else NOBODY
     present = table >= 0
     degree = np.count_nonzero(present, axis=1)
     return Hypercube(table[present], np.concatenate(([0], np.cumsum(degree))).astype(np.int64))

@@ -112,6 +112,21 @@ class Tree:
         return following
 
 
+def tree_links(tree: Tree) -> tuple[Ints, Ints]:
+    """Return the neighbours of each node, those of one node after the other, and where each one's begin."""
+    child, parent = np.arange(1, tree.size), tree.parent[1:]
+    ends, others = np.concatenate((child, parent)), np.concatenate((parent, child))
+    start = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=tree.size))))
+    return others[np.argsort(ends, kind="stable")], start.astype(np.int64)
+
+
+def star_tree(size: int) -> Tree:
+    """Return the tree in which the root is the parent of everyone else."""
+    parent = np.zeros(size, np.int64)
+    parent[0] = -1
+    return Tree(parent)
+
+
 def check_shape(degree: int, height: int, fill: int) -> None:
     """Raise :class:`InvalidInput` unless degree, height and fill describe a tree."""
     if degree < 1:

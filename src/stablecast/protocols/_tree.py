@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from stablecast.overlays import Tree
+from stablecast.overlays import Tree, tree_links
 from stablecast.overlays.hypercube import dimensions
 from stablecast.protocols.contract import (
     WHOLE_OR_WORD,
+    Links,
+    Overlay,
     Parameter,
     Place,
     Placement,
-    Places,
     Sizes,
     Surroundings,
-    kernel,
 )
 from stablecast.protocols.layers import Answers
 
@@ -31,15 +31,15 @@ TREE_DEGREE = Parameter(
 
 
 class TreeMember(Answers):
-    """A member's place; siblings have consecutive numbers, so a child is known by its rank among them."""
+    """A member's place in the first tree; siblings have consecutive numbers."""
 
     parent: Place
     """-1 at the root."""
     children: Place
     """How many children it has."""
     first_child: Place
-    inner: Places
-    """For each child, whether it has children itself."""
+    parents: Overlay
+    """The parent of each member."""
 
 
 def logical_tree(tree: Tree, sizes: Sizes) -> Tree:
@@ -58,23 +58,16 @@ def tree_places(around: Surroundings) -> Placement:
     return places_in(logical_tree(around.tree, around.sizes))
 
 
+def tree_member_links(around: Surroundings) -> Links:
+    """Link each member with its parent and its children."""
+    return tree_links(logical_tree(around.tree, around.sizes))
+
+
 def places_in(tree: Tree) -> dict[str, object]:
     """Return the places of all members of a tree."""
-    start = np.concatenate(([0], np.cumsum(tree.child_count)))
-    child = np.arange(1, tree.size)
-    inner = np.zeros(int(start[-1]), np.int32)
-    rank = child - tree.first_child[tree.parent[child]]
-    inner[start[tree.parent[child]] + rank] = tree.child_count[child] > 0
     return {
         "parent": tree.parent,
         "children": tree.child_count,
         "first_child": tree.first_child,
-        "inner": (inner, start),
+        "parents": tree.parent,
     }
-
-
-@kernel
-def rank_of(me: TreeMember, member: int) -> int:
-    """Return a child's rank, -1 for a member that is no child."""
-    rank = member - me.first_child
-    return int(rank) if 0 <= rank < me.children else -1

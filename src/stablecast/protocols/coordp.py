@@ -10,7 +10,9 @@ Cost
     3 rounds; the coordinator handles n + 3 messages, every other member 3; two multicasts and n - 1
     unicasts.  All ACKs meet at the coordinator, whose processor and links become the bottleneck.
 When messages are lost, or members are gone
-    :mod:`stablecast.protocols.layers.star`.  When the coordinator is gone, everyone waits for ever.
+    :mod:`stablecast.protocols.layers.star`.  When the coordinator is gone, the lowest-numbered member that is
+    left asks everyone anew: another n + 1 messages, two of them multicasts, and the time of an execution,
+    from when it is told.
 Paper
     Hierarchical Message Stability Tracking Protocols, section 3.1; hypercube, Figure 1 and section 3.5.
 """
@@ -19,16 +21,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from stablecast.overlays import star_tree, tree_links
 from stablecast.protocols.contract import (
     GROUP,
     IntArray,
     Kernels,
+    Links,
     Number,
     Outbox,
     Protocol,
-    Round,
     Sources,
     Started,
+    Surroundings,
     declare_stable,
     finish,
     gather,
@@ -36,12 +40,11 @@ from stablecast.protocols.contract import (
     send,
 )
 from stablecast.protocols.layers import RESEND, sets_timers, star
-
-COORDINATOR = 0
+from stablecast.protocols.layers.succession import Execution
 
 
 class State(star.Star):
-    """What a member keeps; all but the first is the coordinator's."""
+    """What a member keeps; all but the newest execution, and who is gone, is the coordinator's."""
 
     execution: Number
     """The newest execution that this member has heard of."""
@@ -54,27 +57,27 @@ class State(star.Star):
 class START(NamedTuple):
     """The coordinator asks for everyone's array."""
 
-    execution: Round
+    execution: Execution
 
 
 class ACK(NamedTuple):
     """What a member has received."""
 
-    execution: Round
+    execution: Execution
     R: Sources
 
 
 class INFO(NamedTuple):
     """What everyone has received."""
 
-    execution: Round
+    execution: Execution
     S: Sources
 
 
 class ACK_INFO(NamedTuple):  # noqa: N801
     """INFO was received; where messages may be lost."""
 
-    execution: Round
+    execution: Execution
 
 
 @kernel
@@ -88,14 +91,14 @@ def start(me: State, now: int, out: Outbox) -> None:
 
 @kernel
 def on_start(me: State, source: int, message: START, now: int, out: Outbox) -> None:
-    """Round 2: a member answers with its array; the coordinator takes its own in at once."""
+    """Round 2: a member answers the coordinator with its array; that one takes its own in at once."""
     if message.execution < me.execution:
         return
     me.execution = message.execution
-    if me.number == COORDINATOR:
+    if source == me.number:
         take_in(me, me.received, out)
     else:
-        send(out, COORDINATOR, ACK(message.execution, me.received))
+        send(out, source, ACK(message.execution, me.received))
 
 
 @kernel
@@ -131,11 +134,19 @@ def on_info(me: State, source: int, message: INFO, now: int, out: Outbox) -> Non
 
 
 PLAIN = Kernels(start=start, receive={START: on_start, ACK: on_ack, INFO: on_info})
+
+
+def links(around: Surroundings) -> Links:
+    """Link the coordinator with everyone."""
+    return tree_links(star_tree(around.sizes.group))
+
+
 PROTOCOL = Protocol(
     about=__doc__,
     paper="hierarchical, section 3.1",
     state=State,
     kernels=star.around(PLAIN, count, START, ACK, INFO, ACK_INFO),
-    runs=Started(timed=sets_timers),
+    runs=Started(timed=sets_timers, successors=True),
     parameters=(RESEND,),
+    links=links,
 )

@@ -15,7 +15,8 @@ An iteration
     message, the member sends it once more, so that its neighbours are through too, and the round is over.
 When messages are lost, or members are gone
     :mod:`stablecast.protocols.layers.cube`.  With fewer than floor(log2 n) gone, everyone else is still
-    joined.
+    joined.  With ``links`` ``plain``, as in HyperCast, a member may have a single neighbour, and is cut off
+    with it.
 Paper
     Scalable Stability Detection Using Logical Hypercube, sections 3.2 to 3.5, Figure 4.
 """
@@ -28,12 +29,14 @@ from typing import Annotated, NamedTuple
 from stablecast.frontier.sets import add, clear, is_full, join
 from stablecast.overlays.hypercube import hypercube
 from stablecast.protocols.contract import (
+    CHOICE,
     FLAG,
     NEVER,
     TIME,
     Gossiping,
     IntArray,
     Kernels,
+    Links,
     Members,
     Number,
     Outbox,
@@ -61,6 +64,7 @@ from stablecast.protocols.contract import (
 from stablecast.protocols.layers import RESEND, cube, is_gone, wait_for_answers
 
 DEGREE_MAX = 32
+COMPENSATED = 0
 
 
 class State(cube.Neighbour):
@@ -214,10 +218,15 @@ def close_round(me: State, now: int, out: Outbox) -> None:
     open_round(me)
 
 
+def links(around: Surroundings) -> Links:
+    """Link each member with its neighbours in the hypercube, by dimension."""
+    made = hypercube(around.sizes.group, compensated=around.sizes.params["links"] == COMPENSATED)
+    return made.neighbours, made.start
+
+
 def places(around: Surroundings) -> Placement:
-    """Give each member its neighbours in the hypercube, by dimension."""
-    made = hypercube(around.sizes.group)
-    return {"neighbours": (made.neighbours, made.start)}
+    """Give each member its neighbours."""
+    return {"neighbours": links(around)}
 
 
 def _messages_of_a_round(group: int) -> float:
@@ -255,6 +264,15 @@ PROTOCOL = Protocol(
             False,
             "Let the set of members take no bytes on the wire, as in the paper.",
         ),
+        Parameter(
+            "links",
+            CHOICE,
+            "compensated",
+            "Links where members are missing from a complete hypercube: compensated, between the members that"
+            " miss them; or plain, none in their place.",
+            choices={"compensated": COMPENSATED, "plain": 1},
+        ),
     ),
     places=places,
+    links=links,
 )

@@ -12,8 +12,10 @@ With relays
     START and INFO are passed on from parent to child instead of being multicast by the root: the root sends
     b messages and not n - 1, where a multicast is a message to each.
 When messages are lost, or members are gone
-    :mod:`stablecast.protocols.layers.tree`.  Below an inner member that is gone nobody can be heard, so the
-    execution waits for ever; the tree would have to be built anew.
+    :mod:`stablecast.protocols.layers.tree`.  The children of an inner member that is gone report to its
+    parent, in the same execution: an ACK for each of them, and with relays a START and an INFO.  When the
+    root is gone, the lowest-numbered member that is left begins an execution of its own: the messages and the
+    time of one more, from when it is told.
 Paper
     Hierarchical Message Stability Tracking Protocols, section 4.1; retransmissions: hypercube, section 3.5.
 """
@@ -22,7 +24,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from stablecast.protocols._tree import TREE_DEGREE, tree_places
+from stablecast.protocols._tree import TREE_DEGREE, tree_member_links, tree_places
 from stablecast.protocols.contract import (
     GROUP,
     IntArray,
@@ -31,7 +33,6 @@ from stablecast.protocols.contract import (
     Outbox,
     Protocol,
     Role,
-    Round,
     Sizes,
     Sources,
     Started,
@@ -44,7 +45,9 @@ from stablecast.protocols.contract import (
     send,
     send_again,
 )
-from stablecast.protocols.layers import RESEND, has_answered, one_to_each_if_guarded, sets_timers, tree
+from stablecast.protocols.layers import RESEND, one_to_each_if_guarded, sets_timers, tree
+from stablecast.protocols.layers.rebuilt import next_asked, parent_of
+from stablecast.protocols.layers.succession import Execution, coordinates
 
 
 class State(tree.Asking):
@@ -63,27 +66,27 @@ class State(tree.Asking):
 class START(NamedTuple):
     """The root asks for everyone's array."""
 
-    execution: Round
+    execution: Execution
 
 
 class ACK(NamedTuple):
     """The minimum of a member's array and of those below it."""
 
-    execution: Round
+    execution: Execution
     S: Sources
 
 
 class INFO(NamedTuple):
     """What everyone has received."""
 
-    execution: Round
+    execution: Execution
     S: Sources
 
 
 class ACK_INFO(NamedTuple):  # noqa: N801
     """INFO was received by a member and all below it; where messages may be lost."""
 
-    execution: Round
+    execution: Execution
 
 
 @kernel
@@ -130,7 +133,7 @@ def count(me: State, out: Outbox) -> None:
     """With START and every child's report in, take in one's own array and report."""
     me.missing -= 1
     if me.missing == 0:
-        if me.children > 0 or me.parent < 0:
+        if me.children > 0 or coordinates(me):
             gather(me.S, me.received, me.gathered == 0)
         report(me, out)
 
@@ -138,12 +141,12 @@ def count(me: State, out: Outbox) -> None:
 @kernel
 def report(me: State, out: Outbox) -> None:
     """Tell the parent the minimum; the root tells it to all."""
-    if me.parent < 0:
+    if coordinates(me):
         send(out, me.number if me.params.relay else GROUP, INFO(me.execution, me.S))
     elif me.children == 0:
-        send(out, me.parent, ACK(me.execution, me.received))
+        send(out, parent_of(me), ACK(me.execution, me.received))
     else:
-        send(out, me.parent, ACK(me.execution, me.S))
+        send(out, parent_of(me), ACK(me.execution, me.S))
 
 
 @kernel
@@ -162,23 +165,22 @@ def on_info(me: State, source: int, message: INFO, now: int, out: Outbox) -> Non
 @kernel
 def ask_children(me: State, out: Outbox) -> None:
     """Send START to the children that have not answered."""
-    for rank in range(me.children):
-        if not has_answered(me, rank):
-            send(out, me.first_child + rank, START(me.execution))
+    child = next_asked(me, -1)
+    while child >= 0:
+        send(out, child, START(me.execution))
+        child = next_asked(me, child)
 
 
 @kernel
 def tell_children(me: State, result: IntArray, out: Outbox) -> None:
     """Send INFO to the children that have not answered."""
-    first = True
-    for rank in range(me.children):
-        if has_answered(me, rank):
-            continue
+    first, child = True, next_asked(me, -1)
+    while child >= 0:
         if first:
-            send(out, me.first_child + rank, INFO(me.execution, result))
+            send(out, child, INFO(me.execution, result))
         else:
-            send_again(out, me.first_child + rank)
-        first = False
+            send_again(out, child)
+        first, child = False, next_asked(me, child)
 
 
 def _sends(sizes: Sizes) -> int:
@@ -195,7 +197,8 @@ PROTOCOL = Protocol(
         tree.Asked(advance, count, report, ask_children, tell_children),
         tree.Messages(START, ACK, INFO, ACK_INFO),
     ),
-    runs=Started(timed=sets_timers),
+    runs=Started(timed=sets_timers, successors=True),
     parameters=(RESEND, TREE_DEGREE, hidden("relay", Role.RELAY)),
     places=tree_places,
+    links=tree_member_links,
 )

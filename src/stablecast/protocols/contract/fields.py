@@ -65,7 +65,7 @@ class Kind:
 
     storage: str
     """``number``, ``sequences`` (an array of sequence numbers' type), ``longs`` (an array of 64 bits), or
-    of the member's place in the overlay a ``place`` (a number) or a ``list``."""
+    of the member's place in the overlay a ``place`` (a number) or a ``list``, or ``shared`` by all."""
     length: Length = lambda sizes: 1
     rows: Length | None = None
     """Rows of an array of two dimensions; None for one."""
@@ -194,3 +194,5 @@ Place = Annotated[int, Kind("place")]
 """A number of the member's place in the overlay, such as its parent."""
 Places = Annotated[IntArray, Kind("list")]
 """Several of them, such as its neighbours."""
+Overlay = Annotated[IntArray, Kind("shared")]
+"""An array of the overlay that is the same for all members, such as the parent of each."""

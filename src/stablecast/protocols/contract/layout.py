@@ -30,8 +30,10 @@ from stablecast.protocols.contract.fields import Kind, Sizes
 
 Placement = Mapping[str, Any]
 """For each field of the overlay its value for all members: an array, or a pair of all entries and where each
-member's begin."""
+member's begin; an array that all share as it is."""
 LONG_BYTES = 8
+PLACED = ("place", "list", "shared")
+"""How fields of the overlay are stored."""
 COUNT_MAX = (1 << 31) - 1
 """Most entries of a field, and most messages of a call."""
 
@@ -45,7 +47,8 @@ def declared(kind: type) -> dict[str, Kind]:
             if not kinds:
                 raise InvalidInput(
                     f"{_where(base, name)}: field {name} of {kind.__name__} has no kind (accepted: Number,"
-                    " Round, Time, Sources, Members, Place, Places, or one of entries() and set_of())"
+                    " Round, Time, Sources, Members, Place, Places, Overlay, or one of entries() and"
+                    " set_of())"
                 )
             if name in found:
                 raise InvalidInput(f"{_where(base, name)}: field {name} of {kind.__name__} is declared twice")
@@ -145,7 +148,7 @@ class Declaration:
             )
         for message, fields in self.fields.items():
             for name, kind in fields.items():
-                if kind.rows or kind.storage in ("longs", "place", "list"):
+                if kind.rows or kind.storage in ("longs", *PLACED):
                     raise InvalidInput(
                         f"{_where(message, name)}: field {name} of {message.__name__} cannot be sent"
                         " (accepted: numbers, sets, and arrays of sequence numbers in one dimension)"
@@ -169,7 +172,7 @@ class Declaration:
 
     def _slots(self) -> dict[str, Slot]:
         slots, numbers = {}, 0
-        words = {"sequences": 2, "longs": 2, "place": 1, "list": 2}
+        words = {"sequences": 2, "longs": 2, "place": 1, "list": 2, "shared": 2}
         for name, kind in self.state.items():
             if kind.storage == "number":
                 slots[name] = Slot("number", numbers)
@@ -293,7 +296,7 @@ class Declaration:
                 position += length
 
     def _put_places(self, rows: Rows, places: Placement, group: int, only: int | None) -> None:
-        wanted = {name: slot for name, slot in self.slots.items() if slot.storage in ("place", "list")}
+        wanted = {name: slot for name, slot in self.slots.items() if slot.storage in PLACED}
         if not isinstance(places, Mapping):
             raise InvalidInput(f"{self.name}: places gives {places!r} (accepted: a value for each place)")
         if set(places) != set(wanted):
@@ -305,6 +308,11 @@ class Declaration:
             if slot.storage == "place":
                 values = self._checked_place(name, places[name], group)
                 rows.keep_at(slot.at, values if only is None else values[only : only + 1].copy())
+                continue
+            if slot.storage == "shared":
+                shared = self._checked_shared(name, places[name])
+                rows.keep_at(slot.at, shared)
+                rows.block[slot.at + 1] = shared.size
                 continue
             flat, start = self._checked_list(name, places[name], group)
             if only is not None:
@@ -336,6 +344,14 @@ class Declaration:
                 f" {group + 1}, growing from 0 to the number of entries)"
             )
         return flat, start
+
+    def _checked_shared(self, name: str, given: Any) -> NDArray[np.int32]:
+        values = np.ascontiguousarray(given, np.int32)
+        if values.ndim != 1:
+            raise self._misplaced(
+                f"places gives {name} as an array of {_shape(values)} (accepted: one of one dimension)"
+            )
+        return values
 
     def _misplaced(self, what: str) -> InvalidInput:
         return InvalidInput(f"{_where(self._state)}: {self.name}: {what}")

@@ -172,7 +172,7 @@ class Machine:
         return self._call(self._calls.init, now)
 
     def start(self, now: int) -> list[Sent]:
-        """Begin the next execution; only member 0 is asked to."""
+        """Begin the next execution; only member 0 is asked to, or a successor where there are any."""
         return self._call(self._calls.start, now)
 
     def leave(self, now: int) -> list[Sent]:

@@ -45,7 +45,7 @@ class Kernels:
     init: Kernel = no_call
     """``init(me, now, out)``: a member begins to take part, at the start or when it joins later."""
     start: Kernel = no_call
-    """``start(me, now, out)``: member 0 begins the next execution."""
+    """``start(me, now, out)``: member 0, or its successor, begins the next execution."""
     timer: Kernel = no_call
     """``timer(me, now, out)``: the time that a member set its timer to has come."""
     gone: Kernel = no_gone
@@ -82,7 +82,7 @@ class Runs:
     timed: Callable[[Sizes], bool] | None = None
     """Whether its kernels set timers, where that follows from parameters."""
     placement: str = "network"
-    """How members are numbered by default: along the ``network``, or at ``random``."""
+    """How members are numbered by default: along the ``network``, at ``random``, or ``near``."""
     cast: str | None = None
     """How a message to all travels by default: ``multicast``, ``unicast``, or as the network has it."""
     knows: Callable[[Sizes], str] = lambda sizes: "all"
@@ -93,6 +93,9 @@ class Runs:
     """The number of the state that counts its comparisons and moves of numbers."""
     status: str = ""
     """The array of the state that has a status number for each member, odd while it is in."""
+    successors: bool = False
+    """Whether the lowest-numbered member that is left starts executions when those before it are gone.  The
+    numbers of its executions are then those of :mod:`stablecast.protocols.layers.succession`."""
     ends: bool = False
     """Whether it ends by itself after the executions that it is told."""
     summarise: Callable[..., Any] | None = None
@@ -103,7 +106,7 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True)
 class Started(Runs):
-    """Member 0 starts each execution, whenever a driver tells it to."""
+    """Member 0, or a successor, starts each execution, whenever a driver tells it to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +147,11 @@ class Surroundings:
     """Called for the distances between all members in the network, in microseconds; 0 where none is known."""
 
 
+Links = tuple[NDArray[np.integer[Any]], NDArray[np.int64]]
+"""The numbers that each member's number is linked with, those of one after the other, and where each one's
+begin.  A link is there at both of its ends."""
+
+
 def nowhere(around: Surroundings) -> Placement:
     """The places of a protocol without an overlay."""
     return {}
@@ -163,6 +171,9 @@ class Protocol:
     parameters: tuple[Parameter, ...] = ()
     places: Callable[[Surroundings], Placement] = nowhere
     """Places every member in the overlay: the values of the state's ``Place`` and ``Places`` fields."""
+    links: Callable[[Surroundings], Links] | None = None
+    """Which members send to each other, where their numbers decide that: what the placement ``near`` shortens
+    in the network."""
     resolve: Callable[[Mapping[str, int], int], Mapping[str, int]] | None = None
     """``resolve(values, group)``: returns the parameters, by name, that follow from others and from the
     number of members; a value that was neither given nor declared is 0."""

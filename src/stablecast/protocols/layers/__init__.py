@@ -15,9 +15,12 @@ How a layer is made
     is for a coordinator that asks everyone, :mod:`tree` for members that ask their children, :mod:`trains`
     for arrays that are handed on, :mod:`exchange` for members that all tell each other, :mod:`cube` for
     iterations of neighbours.
+Structures
+    When the coordinator is gone :mod:`succession` says who is the next, and when an inner member of a tree is
+    gone :mod:`rebuilt` says where its children hang.
 What can go wrong
-    Nothing here repairs a structure: when the coordinator, an inner member of a tree or a member of a ring is
-    gone, the execution waits for ever, and a run shows that it does.
+    When a member of a ring, or of a train of siblings, is gone, the execution waits for ever, and a run shows
+    that it does.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ class Answers(Member):
     """What a member remembers of the others, in runs that need it."""
 
     heard: Annotated[IntArray, members(when=guarded)]
-    """Those that have answered, or are gone."""
+    """Those that have answered; where one asks all, also those that are gone."""
     gone: Annotated[IntArray, members(when=guarded)]
     gone_count: Number
 

@@ -1,7 +1,15 @@
 """A coordinator that asks all and then tells all: both are repeated to those who have not answered.
 
 START is answered by ACK, as in the plain protocol, and INFO by a further message, ACK_INFO; an execution is
-over when all of these are in.  A member that is gone counts as having answered.
+over when all of these are in.  A member that is gone counts as having answered.  When the coordinator itself
+is gone, its successor begins an execution of its own (:mod:`~stablecast.protocols.layers.succession`).
+
+Why a successor's execution is safe
+    It waits for an ACK of this execution from each member of whose end it has not been told.  An ACK goes to
+    whoever sent the START that it answers, so none of another coordinator's is among them.
+What the others do
+    They remember who is gone, should it be their turn, and do not answer the START of a coordinator that is.
+    They need not know who coordinates: START and INFO come from whoever does.
 """
 
 from __future__ import annotations
@@ -15,6 +23,7 @@ from stablecast.frontier.sets import has
 from stablecast.protocols.contract import Kernels, Number, Outbox, few, finish, send, send_again
 from stablecast.protocols.layers import (
     Answers,
+    is_gone,
     is_new,
     one_to_each_if_guarded,
     resends,
@@ -22,13 +31,13 @@ from stablecast.protocols.layers import (
     wait_for_answers,
     wait_no_more,
 )
+from stablecast.protocols.layers.succession import succeed
 
-COORDINATOR = 0
 IDLE, ASKING, TELLING = 0, 1, 2
 
 
 class Star(Answers):
-    """What the coordinator keeps."""
+    """What the coordinator keeps, and each member should it become one."""
 
     phase: Number
     """What it waits for: nothing, ACKs, or ACK_INFOs."""
@@ -48,6 +57,7 @@ def around(
     @kernel
     def start(me: Any, now: int, out: Outbox) -> None:
         """Ask everyone, and wait for the answers."""
+        succeed(me)
         plain_start(me, now, out)
         if me.guarded:
             _wait_for_all(me, ASKING, now, out)
@@ -55,7 +65,10 @@ def around(
     @kernel
     def hear_start(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
         """Answer; the coordinator takes its own answer in once."""
-        if not me.guarded or me.number != COORDINATOR:
+        if is_gone(me, source):
+            return
+        if not me.guarded or source != me.number:
+            _step_down(me, message.execution, out)
             on_start(me, source, message, now, out)
         elif _answers(me, ASKING, source, message.execution):
             on_start(me, source, message, now, out)
@@ -77,11 +90,11 @@ def around(
             return
         on_info(me, source, message, now, out)
         if resends(me):
-            if me.number == COORDINATOR:
+            if source == me.number:
                 unfinish(out)
                 _hear_told(me, source, message.execution, out)
             else:
-                send(out, COORDINATOR, ACK_INFO(message.execution))
+                send(out, source, ACK_INFO(message.execution))
 
     @kernel
     def hear_ack_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
@@ -91,7 +104,7 @@ def around(
     @kernel
     def gone(me: Any, member: int, column: int, now: int, out: Outbox) -> None:
         """Wait no more for a member."""
-        if me.number != COORDINATOR or not is_new(me.gone, member):
+        if not is_new(me.gone, member):
             return
         me.gone_count += 1
         if not is_new(me.heard, member):
@@ -106,8 +119,8 @@ def around(
     def timer(me: Any, now: int, out: Outbox) -> None:
         """Repeat the question, or the result, to those who have not answered."""
         first = True
-        for j in range(1, me.group_size):
-            if has(me.heard, j):
+        for j in range(me.group_size):
+            if j == me.number or has(me.heard, j):
                 continue
             if not first:
                 send_again(out, j)
@@ -135,6 +148,14 @@ def _wait_for_all(me: Any, phase: int, now: int, out: Outbox) -> None:
     me.missing = me.group_size - me.gone_count
     copy_into(me.heard, me.gone)
     wait_for_answers(me, now, out)
+
+
+@kernel
+def _step_down(me: Any, execution: int, out: Outbox) -> None:
+    """A coordinator that hears of a later one waits for nobody any more."""
+    if execution > me.execution and me.phase != IDLE:
+        me.phase = IDLE
+        wait_no_more(out)
 
 
 @kernel

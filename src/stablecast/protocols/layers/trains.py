@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from stablecast.compiling import kernel
 from stablecast.protocols.contract import Kernels, Member, Number, Outbox, few, send, send_again
 from stablecast.protocols.layers import (
-    has_answered,
     one_to_each_if_guarded,
     resends,
     tree,
     wait_for_answers,
     wait_no_more,
 )
+from stablecast.protocols.layers.rebuilt import next_asked
 
 FIRST = 0
 NOTHING, ON_START, ON_ACK, ON_INFO = 0, 1, 2, 3  # which train the next member of a ring has not confirmed
@@ -250,15 +250,13 @@ def among_siblings(
     @kernel
     def tell_children(me: Any, out: Outbox) -> None:
         """Repeat the result to the children that have not confirmed it."""
-        first = True
-        for rank in range(me.children):
-            if has_answered(me, rank):
-                continue
+        first, child = True, next_asked(me, -1)
+        while child >= 0:
             if first:
-                send(out, me.first_child + rank, INFO(me.execution, me.S))
+                send(out, child, INFO(me.execution, me.S))
             else:
-                send_again(out, me.first_child + rank)
-            first = False
+                send_again(out, child)
+            first, child = False, next_asked(me, child)
 
     @kernel
     def timer(me: Any, now: int, out: Outbox) -> None:

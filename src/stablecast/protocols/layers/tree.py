@@ -2,7 +2,21 @@
 
 A member that waits for children's ACKs sends START to them again; one that has reported answers a START with
 its ACK again.  INFO likewise: a member passes it on until each child has sent its ACK_INFO, and sends its own
-to the parent when all of those are in.  A leaf that is gone is no longer waited for.
+to the parent when all of those are in.
+
+When members are gone
+    Their children hang under the nearest ancestor that is left, or under the coordinator
+    (:mod:`~stablecast.protocols.layers.rebuilt`, with why that is safe).  The execution is repaired, not
+    begun anew: reports that are in count.  A member that has another parent now reports to that one again, or
+    confirms INFO again.  One that has taken over children asks them, or tells them, where START and INFO are
+    passed on.  Only when the root is gone there is a new execution
+    (:mod:`~stablecast.protocols.layers.succession`).
+What is true
+    Until a member has reported, ``missing`` is the number of its children whose answers are still to come,
+    and 1 more before START is in.  While it tells them the result, ``untold`` is the number of those that
+    have not confirmed it.  A report of a member that is not a child yet is in ``heard`` and in the minimum,
+    and changes neither number.  A report that comes after the detector's word about its sender is dropped:
+    the members below that sender are asked themselves by then.
 """
 
 from __future__ import annotations
@@ -12,9 +26,19 @@ from typing import Any, NamedTuple
 
 from stablecast.compiling import kernel
 from stablecast.frontier import copy_into
-from stablecast.protocols._tree import TreeMember, rank_of
-from stablecast.protocols.contract import Kernels, Number, Outbox, few, finish, send
-from stablecast.protocols.layers import is_new, resends, unfinish, wait_for_answers, wait_no_more
+from stablecast.frontier.sets import clear
+from stablecast.protocols._tree import TreeMember
+from stablecast.protocols.contract import Kernels, Number, Outbox, few, finish, gather, send, send_again
+from stablecast.protocols.layers import is_gone, is_new, resends, unfinish, wait_for_answers, wait_no_more
+from stablecast.protocols.layers.rebuilt import (
+    count_asked,
+    is_asked,
+    is_below,
+    is_child,
+    next_asked,
+    parent_of,
+)
+from stablecast.protocols.layers.succession import coordinates, coordinator_of, succeed
 
 WAITING, ASKING, REPORTED, TELLING, DONE = 0, 1, 2, 3, 4
 Kernel = Callable[..., Any]
@@ -25,8 +49,10 @@ class Asking(TreeMember):
 
     phase: Number
     """START is to come; children's reports are to come; it has reported; children are told; all are told."""
-    told: Number
-    """Children that know the result, or are gone."""
+    untold: Number
+    """Children that have not confirmed the result."""
+    rebuilt: Number
+    """Whether its children are others than in the first tree."""
 
 
 class Messages(NamedTuple):
@@ -62,12 +88,12 @@ def telling(on_info: Kernel, advance: Kernel, ACK_INFO: Any) -> Telling:
     @kernel
     def see_whether_told(me: Any, out: Outbox) -> None:
         """With all children told, be through and confirm it to the parent."""
-        if me.phase == TELLING and resends(me) and me.told == me.children:
+        if me.phase == TELLING and resends(me) and me.untold == 0:
             me.phase = DONE
             finish(out, me.execution)
             wait_no_more(out)
-            if me.parent >= 0:
-                send(out, me.parent, ACK_INFO(me.execution))
+            if not coordinates(me):
+                send(out, parent_of(me), ACK_INFO(me.execution))
 
     @kernel
     def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
@@ -77,16 +103,16 @@ def telling(on_info: Kernel, advance: Kernel, ACK_INFO: Any) -> Telling:
         if message.execution > me.execution:
             advance(me, message.execution, now, out)
         if me.phase >= TELLING:
-            if me.phase == DONE and resends(me) and me.parent >= 0:
-                send(out, me.parent, ACK_INFO(message.execution))
+            if me.phase == DONE and resends(me) and not coordinates(me):
+                send(out, parent_of(me), ACK_INFO(message.execution))
             return
         me.phase = TELLING
-        copy_into(me.heard, me.gone)
+        clear(me.heard)
         copy_into(me.S, message.S)
         on_info(me, source, message, now, out)
         if resends(me):
             unfinish(out)
-            me.told = me.gone_count
+            me.untold = count_asked(me)
             wait_for_answers(me, now, out)
             see_whether_told(me, out)
 
@@ -97,10 +123,11 @@ def telling(on_info: Kernel, advance: Kernel, ACK_INFO: Any) -> Telling:
             return
         if message.execution > me.execution:
             advance(me, message.execution, now, out)
-        rank = rank_of(me, source)
-        if me.phase == TELLING and rank >= 0 and is_new(me.heard, rank):
-            me.told += 1
-            see_whether_told(me, out)
+        if me.phase == TELLING and not is_gone(me, source):
+            asked = is_asked(me, source)
+            if is_new(me.heard, source) and asked:
+                me.untold -= 1
+                see_whether_told(me, out)
 
     return Telling(hear_info, hear_ack_info, see_whether_told)
 
@@ -110,6 +137,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
     plain_start, on_start, on_ack = plain.start, plain.receive[messages.START], plain.receive[messages.ACK]
     on_info = plain.receive[messages.INFO]
     plain_advance, count, report, ask_children, tell_children = asked
+    START, _, INFO, ACK_INFO = messages
 
     @kernel
     def advance(me: Any, execution: int, now: int, out: Outbox) -> None:
@@ -117,12 +145,13 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
         plain_advance(me, execution)
         _begin(me)
 
-    told = telling(on_info, advance, messages.ACK_INFO)
+    told = telling(on_info, advance, ACK_INFO)
     tell_info, tell_ack_info, see_whether_told = told
 
     @kernel
     def start(me: Any, now: int, out: Outbox) -> None:
         """Begin the next execution."""
+        succeed(me)
         plain_start(me, now, out)
         if me.guarded:
             _begin(me)
@@ -140,7 +169,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
         if not me.guarded:
             on_start(me, source, message, now, out)
             return
-        if message.execution < me.execution:
+        if message.execution < me.execution or is_gone(me, coordinator_of(message.execution)):
             return
         if message.execution > me.execution:
             advance(me, message.execution, now, out)
@@ -154,18 +183,25 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
 
     @kernel
     def hear_ack(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
-        """Take in a child's first report."""
+        """Take in a child's first report; keep one of a member that may become a child."""
         if not me.guarded:
             on_ack(me, source, message, now, out)
             return
-        if message.execution < me.execution:
+        if message.execution < me.execution or is_gone(me, source):
             return
         if message.execution > me.execution:
             advance(me, message.execution, now, out)
-        rank = rank_of(me, source)
-        if me.phase < REPORTED and rank >= 0 and is_new(me.heard, rank):
+        if me.phase >= REPORTED:
+            return
+        counts = is_asked(me, source)
+        if not is_new(me.heard, source):
+            return
+        if counts:
             on_ack(me, source, message, now, out)
             see_whether_reported(me, out)
+        else:
+            gather(me.S, message.S, me.gathered == 0)
+            me.gathered += 1
 
     @kernel
     def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
@@ -176,20 +212,67 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
             on_info(me, source, message, now, out)
 
     @kernel
-    def gone(me: Any, member: int, column: int, now: int, out: Outbox) -> None:
-        """Wait no more for a child that has no children."""
-        rank = rank_of(me, member)
-        if rank < 0 or me.inner[rank] or not is_new(me.gone, rank):
-            return
-        me.gone_count += 1
-        if me.execution == 0 or not is_new(me.heard, rank):
-            return
+    def ask_those_below(me: Any, member: int, out: Outbox) -> None:
+        """Ask the children that hung under a member which is gone."""
+        child = next_asked(me, -1)
+        while child >= 0:
+            if is_below(me, child, member):
+                send(out, child, START(me.execution))
+            child = next_asked(me, child)
+
+    @kernel
+    def tell_those_below(me: Any, member: int, out: Outbox) -> None:
+        """Tell them the result."""
+        first, child = True, next_asked(me, -1)
+        while child >= 0:
+            if is_below(me, child, member):
+                if first:
+                    send(out, child, INFO(me.execution, me.S))
+                else:
+                    send_again(out, child)
+                first = False
+            child = next_asked(me, child)
+
+    @kernel
+    def lose_child(me: Any, member: int, out: Outbox) -> None:
+        """Wait for those below a child that is gone in its place, unless its own answer is in."""
+        me.rebuilt = 1
         if me.phase < REPORTED:
+            if me.params.relay and me.phase == ASKING:
+                ask_those_below(me, member, out)
+            me.missing = count_asked(me) + (me.phase == WAITING) + 1
             count(me, out)
             see_whether_reported(me, out)
         elif me.phase == TELLING:
-            me.told += 1
+            if me.params.relay:
+                tell_those_below(me, member, out)
+            me.untold = count_asked(me)
             see_whether_told(me, out)
+
+    @kernel
+    def lose_parent(me: Any, out: Outbox) -> None:
+        """Tell another parent what this member told the one that is gone; behind the coordinator is none."""
+        parent = parent_of(me)
+        if is_gone(me, parent):
+            return
+        if me.phase == REPORTED:
+            report(me, out)
+        elif me.phase == DONE:
+            send(out, parent, ACK_INFO(me.execution))
+
+    @kernel
+    def gone(me: Any, member: int, column: int, now: int, out: Outbox) -> None:
+        """Repair the tree around a member that is gone."""
+        parent, was_child = parent_of(me), is_child(me, member)
+        if not is_new(me.gone, member):
+            return
+        me.gone_count += 1
+        if was_child and me.execution > 0:
+            lose_child(me, member, out)
+        elif was_child:
+            me.rebuilt = 1
+        elif member == parent and me.execution > 0:
+            lose_parent(me, out)
 
     @kernel
     def timer(me: Any, now: int, out: Outbox) -> None:
@@ -213,7 +296,13 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
 
 @kernel
 def _begin(me: Any) -> None:
-    """A new execution: nobody has answered yet, and nobody waits for those who are gone."""
-    me.missing -= me.gone_count
+    """A new execution: nobody has answered yet, and all before its coordinator are gone."""
     me.phase = WAITING
-    copy_into(me.heard, me.gone)
+    clear(me.heard)
+    for j in range(coordinator_of(me.execution)):
+        if is_new(me.gone, j):
+            me.gone_count += 1
+    if me.number > 0 and coordinates(me):
+        me.rebuilt = 1
+    if me.rebuilt:
+        me.missing = 1 + count_asked(me)
