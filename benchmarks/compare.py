@@ -141,6 +141,6 @@ def stable_arrays(setup: Setup) -> NDArray[np.int32]:
     members = setup.topology.member_count
     # Room for a packet from every member to every other, so that the loop need not come back for more.
     grow(sim, packets=members**2, messages=members, heap=128)
-    if loop.run(sim, rows, 64, 8, 2, 0, 1 << 60) != loop.DONE:
+    if loop.run(sim, rows, 64, 8, 2, 0, 0, 1 << 60) != loop.DONE:
         raise RuntimeError(f"{setup.protocol} did not come to an end")
     return sim.stable

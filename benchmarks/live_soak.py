@@ -30,9 +30,9 @@ from stablecast.live.demo.crew import Crew, Hand, interrupts_held
 from stablecast.live.demo.member import Part
 from stablecast.live.demo.reports import Leave, SendUpTo, StopTrace
 from stablecast.live.injection import Injection
-from stablecast.testing.witness import before_departures
 from stablecast.trace.columns import read_columns
 from stablecast.trace.verdict import Verdict, judge_columns
+from tests.soak.witness import before_departures
 
 ALWAYS = 10**9
 PAUSE_S = 8.0

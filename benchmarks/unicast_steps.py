@@ -126,7 +126,7 @@ def _places(dest: NDArray[np.int64]) -> Placement:
 def _run_to_end(sim: Sim, rows: Rows) -> float:
     """Run the engine's loop to the end; return its time."""
     loop = loop_for(PROTOCOL)
-    room = (64, 8, 2, 0)
+    room = (64, 8, 2, 0, 0)
     loop.run(sim, rows, *room, 0)
     began = time.perf_counter()
     if loop.run(sim, rows, *room, 1 << 60) != loop.DONE:

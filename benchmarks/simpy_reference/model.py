@@ -1,9 +1,10 @@
 """The network: trees, costs, links, nodes and hosts. Times are integer picoseconds.
 
-A link direction and a host's processor are FIFO servers: a `simpy.Store` as the queue and one
-process that takes from it. Propagation and routing are pure delays, so each message under way has
-a process of its own. A cost of zero is no event at all: without host costs a message is handled
-the instant it arrives, and a router without delay forwards at once.
+A message travels as packets, one or several. A link direction and a host's processor are FIFO
+servers: a `simpy.Store` as the queue and one process that takes from it. Propagation and what is
+not a server are pure delays, so each packet under way has a process of its own. A cost of zero is no
+event at all: without host costs a packet is received the instant it arrives, and a router without
+delay forwards at once.
 
 Where such zero costs make two things happen at one instant, the network comes first: a node
 forwards a message before its own member reacts to it, and a multicast is on the sender's links
@@ -13,7 +14,7 @@ before the sender handles its own copy.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ ROOT = 0
 NO_PARENT = -1
 
 Kind = Literal["START", "ACK", "INFO", "DATA"]
+HostModel = Literal["none", "serial", "per-link", "delay"]
 Payload = NDArray[np.int32]
 Handler = Callable[["Message"], None]
 
@@ -79,15 +81,29 @@ class Costs:
     propagation_ps: int = 0
     """Of each link; messages pipeline during it."""
     router_ps: int = PS_PER_MS
-    """Delay at each node that forwards a message, for any number of messages at a time."""
-    host: bool = True
-    """Whether sending and receiving occupy the host's processor."""
+    """Time at each node that forwards a packet."""
+    router_serial: bool = False
+    """Whether a node forwards one packet at a time, and not any number."""
+    host: HostModel = "serial"
+    """What sending and receiving occupy: nothing, the host's processor, one of the link, or a pure delay."""
+    mtu_bytes: int = 0
+    """The largest packet; 0 for messages that are one packet each."""
+    header_bytes: int = 32
+    """Of each packet."""
 
     def __post_init__(self) -> None:
         if self.bandwidth_bps <= 0:
             raise ValueError(f"bandwidth_bps must be positive, got {self.bandwidth_bps}")
         if min(self.propagation_ps, self.router_ps) < 0:
             raise ValueError(f"delays must not be negative, got {self.propagation_ps} and {self.router_ps}")
+
+    def packet_sizes(self, size_bytes: int) -> list[int]:
+        """The packets of a message: full ones, and one for the rest."""
+        if not self.mtu_bytes:
+            return [size_bytes]
+        full, rest = divmod(size_bytes - self.header_bytes, self.mtu_bytes - self.header_bytes)
+        sizes = [self.mtu_bytes] * full
+        return [*sizes, self.header_bytes + rest] if rest or not sizes else sizes
 
     def link_ps(self, size_bytes: int) -> int:
         return _divide_to_nearest(size_bytes * 8 * PS_PER_S, self.bandwidth_bps)
@@ -115,6 +131,49 @@ class Message:
     payload: Payload | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A part of a message."""
+
+    message: Message
+    size_bytes: int
+    number: int
+    count: int
+    """Of the message's packets."""
+
+
+class Server:
+    """Does one job after the other: a time, and then what follows from it."""
+
+    def __init__(self, env: simpy.Environment) -> None:
+        self.env = env
+        self.jobs = simpy.Store(env)
+        env.process(self._serve())
+
+    def put(self, takes_ps: int, then: Callable[[], None]) -> None:
+        self.jobs.put((takes_ps, then))
+
+    def _serve(self) -> ProcessGenerator:
+        while True:
+            takes_ps, then = yield self.jobs.get()
+            yield self.env.timeout(takes_ps)
+            then()
+
+
+class Delay:
+    """Does any number of jobs at a time."""
+
+    def __init__(self, env: simpy.Environment) -> None:
+        self.env = env
+
+    def put(self, takes_ps: int, then: Callable[[], None]) -> None:
+        self.env.process(self._wait(takes_ps, then))
+
+    def _wait(self, takes_ps: int, then: Callable[[], None]) -> ProcessGenerator:
+        yield self.env.timeout(takes_ps)
+        then()
+
+
 class Link:
     """One direction of an edge: a FIFO server, then the propagation delay."""
 
@@ -122,70 +181,76 @@ class Link:
         self.network = network
         self.source = source
         self.target = target
-        self.queue = simpy.Store(network.env)
-        network.env.process(self._serve())
+        self.wire = Server(network.env)
+        self.propagation = Delay(network.env)
 
-    def put(self, message: Message) -> None:
-        self.network.hops[message.kind] += 1
-        self.queue.put(message)
+    def put(self, packet: Packet) -> None:
+        self.network.packets += 1
+        if packet.number == 0:
+            self.network.hops[packet.message.kind] += 1
+        self.wire.put(self.network.costs.link_ps(packet.size_bytes), partial(self._leave, packet))
 
-    def _serve(self) -> ProcessGenerator:
-        env, costs = self.network.env, self.network.costs
-        while True:
-            message = yield self.queue.get()
-            yield env.timeout(costs.link_ps(message.size_bytes))
-            if costs.propagation_ps:
-                env.process(self._propagate(message))
-            else:
-                self.target.arrive(message, self.source)
+    def _leave(self, packet: Packet) -> None:
+        if self.network.costs.propagation_ps:
+            self.propagation.put(self.network.costs.propagation_ps, partial(self._arrive, packet))
+        else:
+            self._arrive(packet)
 
-    def _propagate(self, message: Message) -> ProcessGenerator:
-        yield self.network.env.timeout(self.network.costs.propagation_ps)
-        self.target.arrive(message, self.source)
-
-
-class Job(Enum):
-    SEND = "send"
-    RECEIVE = "receive"
+    def _arrive(self, packet: Packet) -> None:
+        self.target.arrive(packet, self.source)
 
 
 class Host:
-    """A member's machine: one processor that serves sends and receives in the order they come."""
+    """A member's machine: it sends and receives packets, and puts messages together from them."""
 
     def __init__(self, node: "Node") -> None:
         self.node = node
+        self.costs = node.network.costs
         self.handler: Handler | None = None
-        self.jobs = simpy.Store(node.network.env)
-        if node.network.costs.host:
-            node.network.env.process(self._process_jobs())
+        self.received: Counter[int] = Counter()
+        self.processors: dict[tuple[str, int], Server | Delay] = {}
+
+    def processor(self, does: str, neighbour: int) -> Server | Delay:
+        """One for all, or for each direction of each link; the host's own index is the link to itself."""
+        of_link = self.costs.host == "per-link" and neighbour != self.node.index
+        key = (does, neighbour) if of_link else ("both", self.node.index)
+        if key not in self.processors:
+            made = Delay if self.costs.host == "delay" else Server
+            self.processors[key] = made(self.node.network.env)
+        return self.processors[key]
 
     def send(self, message: Message) -> None:
-        if self.node.network.costs.host:
-            self.jobs.put((Job.SEND, message))
+        sizes = self.costs.packet_sizes(message.size_bytes)
+        for number, size_bytes in enumerate(sizes):
+            self._send(Packet(message, size_bytes, number, len(sizes)))
+
+    def _send(self, packet: Packet) -> None:
+        takes_ps = self.costs.send_ps(packet.size_bytes)
+        if self.costs.host == "none":
+            self.node.inject(packet)
+        elif self.costs.host == "per-link":
+            for link in self.node.next_links(packet.message, None):
+                self.processor("send", link.target.index).put(takes_ps, partial(link.put, packet))
+            if packet.message.destination is None:
+                own = partial(self.receive, packet, self.node.index)
+                self.processor("send", self.node.index).put(takes_ps, own)
         else:
-            self.node.inject(message)
+            self.processor("send", self.node.index).put(takes_ps, partial(self.node.inject, packet))
 
-    def receive(self, message: Message) -> None:
-        if self.node.network.costs.host:
-            self.jobs.put((Job.RECEIVE, message))
+    def receive(self, packet: Packet, neighbour: int) -> None:
+        if self.costs.host == "none":
+            self._take(packet)
         else:
-            self._handle(message)
+            takes_ps = self.costs.receive_ps(packet.size_bytes)
+            self.processor("receive", neighbour).put(takes_ps, partial(self._take, packet))
 
-    def _process_jobs(self) -> ProcessGenerator:
-        env, costs = self.node.network.env, self.node.network.costs
-        while True:
-            job, message = yield self.jobs.get()
-            if job is Job.SEND:
-                yield env.timeout(costs.send_ps(message.size_bytes))
-                self.node.inject(message)
-            else:
-                yield env.timeout(costs.receive_ps(message.size_bytes))
-                self._handle(message)
-
-    def _handle(self, message: Message) -> None:
+    def _take(self, packet: Packet) -> None:
         if self.handler is None:
-            raise RuntimeError(f"node {self.node.index} received {message.kind} but has no handler")
-        self.handler(message)
+            raise RuntimeError(f"node {self.node.index} received {packet.message.kind} but has no handler")
+        self.received[id(packet.message)] += 1
+        if self.received[id(packet.message)] == packet.count:
+            del self.received[id(packet.message)]
+            self.handler(packet.message)
 
 
 class Node:
@@ -195,6 +260,8 @@ class Node:
         self.network = network
         self.index = index
         self.host = Host(self)
+        made = Server if network.costs.router_serial else Delay
+        self.router = made(network.env)
         self.links: list[Link] = []
         self.up: Link | None = None
         self.down: dict[int, Link] = {}
@@ -205,31 +272,29 @@ class Node:
     def multicast(self, kind: Kind, size_bytes: int, payload: Payload | None = None) -> None:
         self.host.send(Message(kind, self.index, None, size_bytes, self.network.now_ps, payload))
 
-    def inject(self, message: Message) -> None:
-        """Put a message of this node's own member on the network."""
-        for link in self._next_links(message, None):
-            link.put(message)
-        if message.destination is None:
-            self.host.receive(message)
+    def inject(self, packet: Packet) -> None:
+        """Put a packet of this node's own member on the network."""
+        self._forward(packet, self.next_links(packet.message, None))
+        if packet.message.destination is None:
+            self.host.receive(packet, self.index)
 
-    def arrive(self, message: Message, previous: "Node") -> None:
-        """Take a message from the link that comes from `previous`."""
+    def arrive(self, packet: Packet, previous: "Node") -> None:
+        """Take a packet from the link that comes from `previous`."""
+        message = packet.message
         if message.destination != self.index:
-            links = self._next_links(message, previous)
+            links = self.next_links(message, previous)
             if links and self.network.costs.router_ps:
-                self.network.env.process(self._route(message, links))
+                self.router.put(self.network.costs.router_ps, partial(self._forward, packet, links))
             else:
-                for link in links:
-                    link.put(message)
+                self._forward(packet, links)
         if message.destination is None or message.destination == self.index:
-            self.host.receive(message)
+            self.host.receive(packet, previous.index)
 
-    def _route(self, message: Message, links: list[Link]) -> ProcessGenerator:
-        yield self.network.env.timeout(self.network.costs.router_ps)
+    def _forward(self, packet: Packet, links: list[Link]) -> None:
         for link in links:
-            link.put(message)
+            link.put(packet)
 
-    def _next_links(self, message: Message, previous: "Node | None") -> list[Link]:
+    def next_links(self, message: Message, previous: "Node | None") -> list[Link]:
         if message.destination is None:
             return [link for link in self.links if link.target is not previous]
         link = self.down.get(message.destination, self.up)
@@ -247,6 +312,8 @@ class Network:
         self.env = env
         self.costs = costs
         self.hops: Counter[Kind] = Counter()
+        self.packets = 0
+        """Put on links."""
         self.nodes = [Node(self, index) for index in range(len(parents))]
         for index, parent in enumerate(parents):
             if parent != NO_PARENT:

@@ -29,7 +29,7 @@ HEADER_BYTES = 32
 ENTRY_BYTES = 4
 
 LAN = Costs()
-LINKS_ONLY = Costs(propagation_ps=10**6, router_ps=0, host=False)
+LINKS_ONLY = Costs(propagation_ps=10**6, router_ps=0, host="none")
 WAN = Costs(bandwidth_bps=30_000, propagation_ps=5 * PS_PER_MS)
 
 # With a stagger of a round 45 ms, some unicasts reach a link at the same instant, and which of them
@@ -46,6 +46,10 @@ class StabilityResult:
     """Message copies put on links."""
     wall_s: float
     """Of the event loop alone."""
+    root_rtt_ps: int
+    """At the root, last execution: from its first message to its knowing the result."""
+    packets: int
+    """Put on links."""
     stable: NDArray[np.int32]
     """Row i is what member i knows to be stable."""
 
@@ -85,6 +89,8 @@ def run_coordp(
         completion_ps=max(member.finished_ps for member in members),
         hops=dict(network.hops),
         wall_s=wall_s,
+        root_rtt_ps=members[ROOT].finished_ps - members[ROOT].began_ps,
+        packets=network.packets,
         stable=np.stack([member.stable for member in members]),
     )
 
@@ -103,6 +109,8 @@ def run_fulldist(
         completion_ps=max(member.finished_ps for member in members),
         hops=dict(network.hops),
         wall_s=wall_s,
+        root_rtt_ps=members[ROOT].finished_ps - members[ROOT].began_ps,
+        packets=network.packets,
         stable=np.stack([member.stable for member in members]),
     )
 
@@ -159,6 +167,7 @@ class CoordpMember:
         self.array_bytes = HEADER_BYTES + ENTRY_BYTES * len(array)
         self.stable = np.zeros_like(array)
         self.info_count = 0
+        self.began_ps = 0
         self.finished_ps = 0
         node.host.handler = self.handle
 
@@ -198,6 +207,8 @@ class Coordinator(CoordpMember):
         if message.kind == "ACK":
             assert message.payload is not None
             np.minimum(self.minimum, message.payload, out=self.minimum)
+        else:
+            self.began_ps = self.node.network.now_ps
         self.missing -= 1
         if self.missing == 0:
             self.node.multicast("INFO", self.array_bytes, self.minimum)
@@ -211,6 +222,7 @@ class FulldistMember:
         self.array = array
         self.stable = array.copy()
         self.info_count = 0
+        self.began_ps = 0
         self.finished_ps = 0
         node.host.handler = self.handle
 
@@ -220,6 +232,8 @@ class FulldistMember:
     def handle(self, message: Message) -> None:
         assert message.payload is not None
         np.minimum(self.stable, message.payload, out=self.stable)
+        if self.info_count == 0:
+            self.began_ps = self.node.network.now_ps
         self.info_count += 1
         self.finished_ps = self.node.network.now_ps
         if message.source == ROOT and self.node.index != ROOT:

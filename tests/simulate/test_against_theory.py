@@ -2,8 +2,8 @@
 
 import pytest
 
+from stablecast.papers.hierarchical.theory import PROTOCOLS, hops, processed_max, rounds
 from stablecast.simulate import Setup, costs, simulate, topology
-from stablecast.theory import PROTOCOLS, hops, processed_max, rounds
 
 SHAPES = [(b, p, z) for b in range(1, 6) for p in range(1, 5) for z in range(1, b + 1) if b**p < 300]
 

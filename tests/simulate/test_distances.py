@@ -6,8 +6,8 @@ import pytest
 from stablecast.simulate.distances import member_distances
 from stablecast.simulate.network import build_network
 from stablecast.simulate.options import Options
-from stablecast.simulate.plain import _Driver
 from stablecast.simulate.prepare import place_members
+from stablecast.testing.reference.driver import _Driver
 
 GRAPH = {"topology": "random-graph", "members": 9, "nodes": 12, "edge_probability": 0.3, "delay_max_us": 30.0}
 

@@ -24,9 +24,9 @@ from stablecast.errors import SafetyViolation
 from stablecast.protocols import coordp
 from stablecast.protocols.contract import GROUP, Outbox, declare_stable, kernel, send
 from stablecast.simulate import Result, Setup, Traffic, Trigger, costs, simulate, topology
-from stablecast.simulate.plain import TooLong, run_plain
-from stablecast.simulate.plain_result import PlainRun, PlainTraffic
 from stablecast.simulate.state import DATA_KINDS
+from stablecast.testing.reference.driver import TooLong, run_plain
+from stablecast.testing.reference.result import PlainRun, PlainTraffic
 
 PROTOCOLS = ("coordp", "fulldist", "s_coordp", "s_train", "train")
 EVENTS_MAX = 12_000
@@ -126,7 +126,15 @@ def meters_of_plain(setup: Setup, run: PlainRun) -> dict[str, Any]:
         "rounds": run.rounds,
         "hops_by_kind": {kinds[k]: run.hops.get(k, 0) for k in numbers},
         "hop_bytes": sum(run.hop_bytes.get(k, 0) for k in numbers),
+        "packet_hops": sum(run.packet_hops.get(k, 0) for k in numbers),
+        "data_packet_hops": sum(run.packet_hops.get(k, 0) for k in DATA_KINDS),
+        "carried_hop_bytes": run.carried_hop_bytes,
+        "host_us": (sum(run.host_ps.get(k, 0) for k in numbers) + run.carried_host_ps) / 1e6,
         "data_hops": {name: run.hops[k] for k, name in DATA_KINDS.items() if k in run.hops},
+        "data_hop_bytes": of_data(run, run.hop_bytes, run.carried_hop_bytes),
+        "data_host_us": {
+            name: ps / 1e6 for name, ps in of_data(run, run.host_ps, run.carried_host_ps).items()
+        },
         "messages_sent": sum(run.sent.get(k, 0) for k in numbers),
         "sent_bytes": sum(run.sent_bytes.get(k, 0) for k in numbers),
         "attached_bytes": run.attached_bytes,
@@ -150,6 +158,12 @@ def meters_of_plain(setup: Setup, run: PlainRun) -> dict[str, Any]:
         "simulated_us": run.finished_at_ps / 1e6,
     }
     return meters if run.traffic is None else meters | traffic_meters(run, run.traffic)
+
+
+def of_data(run: PlainRun, meter: dict[int, int], carried: int) -> dict[str, int]:
+    return {
+        name: meter.get(k, 0) - carried * (name == "DATA") for k, name in DATA_KINDS.items() if k in run.hops
+    }
 
 
 def traffic_meters(run: PlainRun, traffic: PlainTraffic) -> dict[str, Any]:
@@ -219,6 +233,19 @@ PRICES = st.tuples(
 )
 
 
+# Few bytes beyond the header are many packets, and the largest are those of no message.
+PACKETS = some(mtu_bytes=(40, 100, 600, 10_000), host_model=("per-link", "delay"))
+
+
+def with_packets(prices: tuple[str, dict[str, Any]], packets: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Add packets and host models to prices; only a host with one processor shares it with a router."""
+    preset, changes = prices
+    both = changes | packets
+    if "host_model" in packets:
+        both.pop("processor", None)
+    return preset, both
+
+
 def is_slow(preset: str, changes: dict[str, Any]) -> bool:
     return 30e3 in (changes.get("bandwidth_bps"), costs(preset).bandwidth_bps)
 
@@ -227,7 +254,7 @@ def is_slow(preset: str, changes: dict[str, Any]) -> bool:
 def quiet_cases(draw: st.DrawFn, protocol: str) -> Case:
     """Draw a case without data traffic; one that loses a message without retrying stalls."""
     network = draw(networks())
-    preset, changes = draw(PRICES)
+    preset, changes = with_packets(draw(PRICES), draw(PACKETS))
     slow = is_slow(preset, changes)
     faults = draw(some(queue_limit=(1, 3, 8), link_loss=(0.02, 0.3)))
     trigger = {"executions": draw(st.integers(1, 4))}
@@ -246,7 +273,7 @@ def quiet_cases(draw: st.DrawFn, protocol: str) -> Case:
 def busy_cases(draw: st.DrawFn, protocol: str) -> Case:
     """Draw a case with data traffic; with losses it may never be over, and is given up at some time."""
     network = draw(networks())
-    preset, changes = draw(PRICES)
+    preset, changes = with_packets(draw(PRICES), draw(PACKETS))
     slow = is_slow(preset, changes)
     senders = draw(st.integers(1, min(5, topology(network[0], **network[1]).member_count)))
     traffic: dict[str, Any] = {
@@ -261,6 +288,7 @@ def busy_cases(draw: st.DrawFn, protocol: str) -> Case:
             heartbeat_ms=(200.0, 2000.0) if slow else (3.0, 40.0),
             sender_groups=tuple(range(1, senders + 1)),
             piggyback_ms=(1.0, 20.0, 500.0),
+            piggyback=("bytes", "time", "both"),
             data_loss=(0.1, 0.5),
         )
     )

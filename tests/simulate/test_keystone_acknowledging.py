@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
-from test_keystone import some
+from test_keystone import PACKETS, some
 from test_keystone_gossip import EXAMPLES, compare
 from test_keystone_hypercube import crashes
 
-from stablecast.simulate.plain import TooLong
+from stablecast.testing.reference.driver import TooLong
 
 PROTOCOLS = ("timestamp", "vector", "explicit", "transitive")
 
@@ -33,10 +33,12 @@ def cases(draw: st.DrawFn, protocol: str) -> dict[str, Any]:
         "rate_per_s": draw(st.sampled_from((20.0, 300.0))),
         "until_ms": 600.0,
     }
-    options |= draw(some(ack_every_ms=(7.0, 30.0), cast=("unicast",), placement=("random",)))
+    options |= draw(some(ack_every_ms=(7.0, 30.0), cast=("unicast", "multicast"), placement=("random",)))
+    options |= draw(some(multicast_tree=("source",)))
     options |= draw(some(link_loss=(0.1, 0.3), queue_limit=(4,), duplicate=(0.3,), reorder=(0.4,)))
     options |= draw(some(detour_us=(0.0, 40.0), loss_until_ms=(50.0,), data_loss=(0.2,), nak_ms=(5.0,)))
     options |= draw(some(buffer=(1, 3)))
+    options |= draw(PACKETS)
     options["faults"] = draw(crashes(members))
     options |= draw(some(detect_ms=(-1.0, 0.5, 10.0)))
     if protocol == "timestamp":

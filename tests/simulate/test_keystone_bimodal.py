@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
-from test_keystone import some
+from test_keystone import PACKETS, some
 from test_keystone_gossip import EXAMPLES, compare
 from test_keystone_hypercube import crashes
 
 from stablecast.multicast.buffer_policy import POLICIES
-from stablecast.simulate.plain import TooLong
+from stablecast.testing.reference.driver import TooLong
 
 
 @st.composite
@@ -34,12 +34,14 @@ def cases(draw: st.DrawFn, policy: str) -> dict[str, Any]:
         "gossip_every_ms": draw(st.sampled_from((10.0, 40.0))),
         "keep_rounds": draw(st.integers(3, 8)),
     }
-    options |= draw(some(copies=(0.5, 1.0), hash=("shuffle", "crc16"), cast=("unicast",)))
+    options |= draw(some(copies=(0.5, 1.0), hash=("shuffle", "crc16"), cast=("unicast", "multicast")))
+    options |= draw(some(multicast_tree=("source",)))
     options |= draw(some(link_loss=(0.1, 0.3), queue_limit=(4,), duplicate=(0.3,), reorder=(0.4,)))
     options |= draw(
         some(detour_us=(0.0, 40.0), loss_until_ms=(50.0,), data_loss=(0.2,), send_omission=(0.3,))
     )
     options |= draw(some(no_recast=(True,), no_push=(True,), budget_messages=(1, 3), short_rounds=(1,)))
+    options |= draw(PACKETS)
     options["faults"] = draw(crashes(members))
     options |= draw(some(detect_ms=(-1.0, 0.5, 10.0)))
     return options

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
-from test_keystone import first_difference, meters_of_plain, meters_of_result, run_fast, some
+from test_keystone import PACKETS, first_difference, meters_of_plain, meters_of_result, run_fast, some
 
 from stablecast.simulate.options import Options
-from stablecast.simulate.plain import TooLong, run_plain
-from stablecast.simulate.plain_result import PlainRun
+from stablecast.testing.reference.driver import TooLong, run_plain
+from stablecast.testing.reference.result import PlainRun
 
 EVENTS_MAX = 15_000
 EXAMPLES = settings(
@@ -68,6 +68,7 @@ def cases(draw: st.DrawFn, protocol: str) -> dict[str, Any]:
     }
     options |= draw(some(subgroup=(1, 2, 3), omissions=(1, 2), link_loss=(0.1,), queue_limit=(4,)))
     options |= draw(some(threshold_steps=(4, 8, 20)))
+    options |= draw(PACKETS)
     if protocol == "gsgc":
         options |= draw(some(share=("piggyback", "both"), admit_per_round=(1,)))
     else:

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
-from test_keystone import some
+from test_keystone import PACKETS, some
 from test_keystone_gossip import EXAMPLES, compare
 
-from stablecast.simulate.plain import TooLong
+from stablecast.testing.reference.driver import TooLong
 
 PROTOCOLS = ("coord", "coordp", "cubefulldist", "fulldist", "s_coord", "s_coordp", "s_train", "train")
+LINKED = ("coord", "coordp", "cubefulldist", "s_coord", "s_coordp")
 TREES = ("s_coord", "s_coordp", "s_train")
 
 
@@ -33,6 +34,9 @@ def cases(draw: st.DrawFn, protocol: str) -> dict[str, Any]:
         options |= {"edge_probability": draw(st.sampled_from((0.0, 0.1, 0.5)))}
         options |= draw(some(delay_max_us=(0.0, 30.0, 5000.0), routes=("delay",)))
     options |= draw(some(cast=("unicast", "multicast"), placement=("random", "network"), sample_ms=(0.05,)))
+    if draw(st.integers(0, 2)) == 0:
+        options |= {"cast": "multicast", "multicast_tree": "source"}
+    options |= draw(PACKETS)
     options |= draw(some(link_loss=(0.1, 0.3), queue_limit=(4,), duplicate=(0.3,), reorder=(0.4,)))
     options |= draw(some(resend_ms=(3.0, 8.0), detour_us=(0.0, 40.0), loss_until_ms=(50.0,)))
     options |= draw(some(propagation_us=(20.0,), executions=(2, 3)))
@@ -41,7 +45,9 @@ def cases(draw: st.DrawFn, protocol: str) -> dict[str, Any]:
     if protocol in ("s_coord", "s_coordp"):
         options |= draw(some(cast=("unicast", "relay")))
     if protocol == "cubefulldist":
-        options |= draw(some(pause_ms=(0.0, 5.0), free_bitmap=(True,)))
+        options |= draw(some(pause_ms=(0.0, 5.0), free_bitmap=(True,), links=("plain",)))
+    if protocol in LINKED:
+        options |= draw(some(placement=("near",)))
     options["faults"] = draw(crashes(options["members"]))
     options |= draw(some(detect_ms=(-1.0, 0.5, 10.0)))
     if draw(st.integers(0, 3)) == 0:
@@ -73,6 +79,14 @@ GRAPH: dict[str, Any] = {"topology": "random-graph", "members": 30, "edge_probab
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_each_protocol_on_a_graph(protocol: str) -> None:
     run = compare(events_max=200_000, protocol=protocol, **GRAPH)
+    assert run.completed
+
+
+@pytest.mark.parametrize("routes", ["hops", "delay"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_each_protocol_with_multicasts_on_trees_of_their_sources(protocol: str, routes: str) -> None:
+    trees = {"cast": "multicast", "multicast_tree": "source", "nodes": 40, "routes": routes}
+    run = compare(events_max=200_000, protocol=protocol, messages=1, senders=5, **GRAPH, **trees)
     assert run.completed
 
 

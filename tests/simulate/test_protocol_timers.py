@@ -4,7 +4,7 @@ import patient_coordp
 import pytest
 
 from stablecast.simulate import Setup, Traffic, Trigger, costs, simulate, topology
-from stablecast.simulate.plain import run_plain
+from stablecast.testing.reference.driver import run_plain
 
 pytestmark = pytest.mark.xdist_group("patient_coordp")  # one process compiles its loop
 

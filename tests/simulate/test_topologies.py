@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablecast.errors import InvalidInput
+from stablecast.papers.hierarchical.theory import PAPER_TABLE_3
 from stablecast.simulate import topology
-from stablecast.theory import PAPER_TABLE_3, random_tree_level_probabilities
+from stablecast.theory import random_tree_level_probabilities
 
 
 @pytest.mark.parametrize(("shape", "size"), PAPER_TABLE_3.items())

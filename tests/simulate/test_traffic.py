@@ -99,6 +99,56 @@ def test_piggybacked_messages_ride_without_their_headers():
     assert riding.hops["total"] / riding.executions < plain.hops["total"] / plain.executions
 
 
+def test_riders_bytes_are_counted_on_every_hop_of_the_data_that_carries_them():
+    riding = run("fulldist", Traffic(messages=20, rate_per_s=20, piggyback_ms=50))
+    array_bytes, hops_to_all = 13 * 4, 12
+    assert riding.carried_hop_bytes == riding.riders * array_bytes * hops_to_all
+    data_bytes = 1000 + 32
+    assert riding.data_hop_bytes == {"DATA": riding.data_hops["DATA"] * data_bytes}
+
+
+def test_host_time_is_what_sending_and_receiving_take():
+    result = simulate(Setup(protocol="coordp", topology=SHAPE, senders=1))
+    small, large = 338 + 47 / 400 * 32, 338 + 47 / 400 * 36
+    start, acks, info = small * (1 + 1.1 * 13), large * (1 + 1.1) * 12, large * (1 + 1.1 * 13)
+    assert result.host_us == pytest.approx(start + acks + info)
+
+
+def riding(protocol, piggyback, **more):
+    traffic = Traffic(messages=20, rate_per_s=20, piggyback_ms=50, piggyback=piggyback)
+    return run(protocol, traffic, **more)
+
+
+def test_acknowledgements_ride_only_where_that_saves_something():
+    everything, gaining = (riding("s_coordp", each) for each in ("all", "both"))
+    plain = run("s_coordp", Traffic(messages=20, rate_per_s=20))
+    assert gaining.hops["ACK"] == 12 * gaining.executions, "each on its own"
+    assert gaining.riders > 0, "START and INFO ride"
+    assert everything.hops["ACK"] < 12 * everything.executions
+
+    def net(result):
+        return (result.hop_bytes + result.carried_hop_bytes) / result.executions
+
+    assert net(gaining) < net(plain) < net(everything)
+    assert gaining.host_us / gaining.executions < plain.host_us / plain.executions
+
+
+def test_small_acknowledgements_save_time_by_riding_and_large_ones_do_not():
+    few, many = (riding("s_coordp", "time", senders=senders) for senders in (2, 13))
+    in_bytes = riding("s_coordp", "bytes", senders=2)
+    assert few.hops["ACK"] < 12 * few.executions
+    assert in_bytes.hops["ACK"] == 12 * in_bytes.executions
+    assert many.hops["ACK"] < 12 * many.executions
+    costly = riding("s_coordp", "time", costs=costs("lan1997", entry_bytes=40))
+    assert costly.hops["ACK"] == 12 * costly.executions
+
+
+def test_who_hands_its_data_to_another_member_lets_nothing_wait_for_it():
+    traffic = Traffic(messages=20, rate_per_s=20, sender_groups=1, piggyback_ms=50)
+    result = run("s_coordp", traffic)
+    assert result.hops["ACK"] == 12 * result.executions
+
+
 def test_changed_entries_only_cost_what_changed():
     full = run("s_coordp", Traffic(messages=5, rate_per_s=2))
     changed = run("s_coordp", Traffic(messages=5, rate_per_s=2), changed_only=True)

@@ -250,7 +250,10 @@ def test_as_many_extra_links_as_are_accepted_are_found() -> None:
 GRAPH: dict[str, Any] = {"topology": "transit-stub", "nodes": 60, "members": 25, "extra_links": 2, "seed": 3}
 
 
-@pytest.mark.parametrize("more", [{}, {"routes": "delay", "link_loss": 0.05, "resend_ms": 200.0}])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"routes": "delay", "link_loss": 0.05, "resend_ms": 200.0}, {"multicast_tree": "source"}],
+)
 def test_both_drivers_give_the_same_trace(more: dict[str, Any]) -> None:
     run = compare(events_max=200_000, protocol="coordp", until_ms=60_000.0, **GRAPH, **more)
     assert run.completed

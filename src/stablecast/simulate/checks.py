@@ -23,12 +23,14 @@ from stablecast.simulate.state import Sim
 IntArray = NDArray[np.integer[Any]]
 
 HIGHEST = np.iinfo(np.int32).max
-EARLY, BACKWARDS, UNDECLARED, TOO_MANY_SENDS = 1, 2, 3, 4
+EARLY, BACKWARDS, UNDECLARED, TOO_MANY_SENDS, ENTRY_WENT_BACK, MADE_UP = 1, 2, 3, 4, 5, 6
 VIOLATIONS = {
     EARLY: "called stable while a member lacks it",
     BACKWARDS: "a frontier went back",
     UNDECLARED: "a frontier changed without being declared",
     TOO_MANY_SENDS: "a call sends more messages than its kernels say",
+    ENTRY_WENT_BACK: "an array of which only changed entries travel went back",
+    MADE_UP: "changed entries were put together to more than was sent",
 }
 
 

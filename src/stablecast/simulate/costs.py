@@ -10,12 +10,13 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from stablecast.errors import unknown_name
+from stablecast.errors import InvalidInput, unknown_name
 from stablecast.simulate.knobs import COSTS, FAULTS, check_knobs, knob
 
 PS_PER_US = 1_000_000
 ROUTERS = ("delay", "serial")
 PROCESSORS = ("separate", "shared")
+HOST_MODELS = ("serial", "per-link", "delay")
 
 
 def _cost(default: float | str, help: str, **more: Any) -> Any:
@@ -52,6 +53,13 @@ class Costs:
         panel=COSTS,
         words=lambda: PROCESSORS,
     )
+    host_model: str = _cost(
+        "serial",
+        "How hosts send and receive: serial, one packet after the other; per-link, the same for each link;"
+        " delay, any number at a time.",
+        panel=COSTS,
+        words=lambda: HOST_MODELS,
+    )
     send_us: float = _cost(
         338.0, "Microseconds of the host to send a message: the fixed part.", panel=COSTS, least=0
     )
@@ -68,16 +76,22 @@ class Costs:
         least=0,
     )
     header_bytes: int = _cost(32, "Bytes of a message that carries nothing.", panel=COSTS, least=0)
+    mtu_bytes: int = _cost(
+        0,
+        "Bytes of the largest packet, header included, that messages are cut into; 0 for whole messages.",
+        panel=COSTS,
+        least=0,
+    )
     entry_bytes: int = _cost(4, "Bytes of a sequence number.", panel=COSTS, least=0)
     queue_limit: int = _cost(
         0,
-        "Messages that a link holds, the one in transmission included; 0 for no limit.",
+        "Packets that a link holds, the one in transmission included; 0 for no limit.",
         panel=COSTS,
         least=0,
     )
     link_loss: float = _cost(
         0.0,
-        "Probability that a message is lost on a link, after taking its time there.",
+        "Probability that a packet is lost on a link, after taking its time there.",
         panel=FAULTS,
         least=0,
         most=1,
@@ -105,6 +119,16 @@ class Costs:
 
     def __post_init__(self) -> None:
         check_knobs(self)
+        if 0 < self.mtu_bytes <= self.header_bytes:
+            raise InvalidInput(
+                f"mtu_bytes {self.mtu_bytes} leaves no room behind a header of {self.header_bytes} bytes"
+                f" (accepted: 0 for whole messages, or above {self.header_bytes})"
+            )
+        if self.router == "serial" and self.processor == "shared" and self.host_model != "serial":
+            raise InvalidInput(
+                f"a router cannot share the processor of a {self.host_model} host, which has not just one"
+                " (accepted: host_model 'serial', or processor 'separate')"
+            )
 
     @property
     def router_ps(self) -> int:

@@ -36,8 +36,9 @@ def member_distances(net: Network) -> NDArray[np.float64]:
 
 @kernel
 def _measure(ways: Ways, found: NDArray[np.float64]) -> None:
-    for i in range(ways.member_count):
-        for j in range(ways.member_count):
+    # The routes to one member are one row of the table, so that all ways to it are found together.
+    for j in range(ways.member_count):
+        for i in range(ways.member_count):
             node = ways.member_node[i]
             while node != ways.member_node[j]:
                 link = next_link(ways, node, ways.member_node[j])

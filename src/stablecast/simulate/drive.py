@@ -35,7 +35,9 @@ from stablecast.compiling.view_calls import letter_of
 from stablecast.compiling.views import ARRAY, NOTHING, RECEIVED, SAME, Rows
 from stablecast.frontier import copy_into
 from stablecast.protocols.contract.kernels import AS_IT_IS, CHANGE_STATUS, GROUP
+from stablecast.protocols.layers.succession import REIGN, coordinator_of
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
+from stablecast.simulate.changes import pack_changes, take_changes
 from stablecast.simulate.checks import (
     TOO_MANY_SENDS,
     bring_truth_up_to_date,
@@ -43,8 +45,16 @@ from stablecast.simulate.checks import (
     is_required,
 )
 from stablecast.simulate.queues import ROW_ITSELF, new_message, release_slot, take_slot
-from stablecast.simulate.state import RIDERS_MAX, Sim
-from stablecast.simulate.traffic import HANDLE_EVENT, add_rider, hold, note, release_declared
+from stablecast.simulate.riding import finds_ride, overtakes
+from stablecast.simulate.state import Sim
+from stablecast.simulate.traffic import (
+    HANDLE_EVENT,
+    add_rider,
+    hold,
+    note,
+    post_riders,
+    release_declared,
+)
 from stablecast.simulate.wires import post
 
 IntArray = NDArray[np.integer[Any]]
@@ -59,25 +69,48 @@ def note_handling(sim: Sim, member: int, message: int, now: int) -> None:
     record.received += 1
     execution = sim.messages[message].execution
     if execution > record.begun and not sim.roundless:
-        record.begun = execution
-        record.before_at = record.begun_at
-        record.begun_at = now
+        note_begun(sim, member, execution, now)
     if sim.wire_log:
         kind, source = sim.messages[message].kind, sim.messages[message].source
         note(sim, HANDLE_EVENT, now, member, source, execution, kind)
 
 
 @kernel
-def note_start(sim: Sim, now: int) -> None:
-    """Measure the start of an execution by member 0."""
+def ordinal(sim: Sim, execution: int) -> int:
+    """Return which of all executions one is, from the number that its coordinator gave it.
+
+    An execution that a successor begins in place of one that was running counts as the same.
+    """
+    if not sim.successors:
+        return int(execution)
+    return int(execution % REIGN + sim.members[coordinator_of(execution)].ahead)
+
+
+@kernel
+def note_begun(sim: Sim, member: int, execution: int, now: int) -> None:
+    """Measure that a member joins an execution, if it is not in it already."""
+    record, which = sim.members[member], ordinal(sim, execution)
+    if which > record.begun:
+        record.begun = which
+        record.before_at = record.begun_at
+        record.begun_at = now
+
+
+@kernel
+def note_asked(sim: Sim, now: int) -> None:
+    """Measure that a member starts an execution, be it a new one or one that another had started."""
     counts = sim.counts
-    if counts.started > 0:
-        counts.gap_max = max(counts.gap_max, now - counts.started_at)
-    else:
-        counts.gap_max = max(counts.gap_max, now)
-    counts.started += 1
+    counts.gap_max = max(counts.gap_max, now - counts.started_at)
     counts.started_at = now
     counts.running = 1
+
+
+@kernel
+def note_start(sim: Sim, now: int) -> None:
+    """Measure the start of a new execution."""
+    counts = sim.counts
+    note_asked(sim, now)
+    counts.started += 1
     counts.next_start = max(counts.next_start + sim.period_ps, now)
     place = counts.started % sim.started_at.size
     sim.started_at[place] = now
@@ -127,9 +160,9 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
         note_end_so_far(sim, now)
         if sim.autonomous:
             see_whether_over(sim)
-        elif member == 0:
+        elif member == sim.counts.starter:
             sim.counts.planned += 1
-            if marks.finished == sim.counts.started:
+            if ordinal(sim, marks.finished) == sim.counts.started:
                 sim.counts.running = 0
 
 
@@ -145,7 +178,7 @@ def note_end_so_far(sim: Sim, now: int) -> None:
 @kernel
 def note_learned(sim: Sim, member: int, execution: int, now: int) -> None:
     """Measure that a member knows the result of an execution."""
-    record = sim.members[member]
+    record, execution = sim.members[member], ordinal(sim, execution)
     if execution <= record.learned:
         return
     record.learned = execution
@@ -160,7 +193,7 @@ def note_learned(sim: Sim, member: int, execution: int, now: int) -> None:
     if sim.autonomous:
         record.rtt = since_start
     sim.last_learned[place] = since_start
-    if member == 0:
+    if member == sim.counts.starter:
         sim.root_rtt[place] = record.rtt
         sim.counts.trip_max = max(sim.counts.trip_max, since_start)
 
@@ -304,27 +337,17 @@ def snapshot(sim: Sim, member: int) -> int:
 
 
 @inlined
-def letter_for(sim: Sim, rows: Rows, message: int) -> Any:
+def letter_for(sim: Sim, rows: Rows, member: int, message: int) -> Any:
     """Return a message as the protocol's ``receive`` takes it, with some row of arrays if it carries none."""
     record = sim.messages[message]
-    if record.slot <= ROW_ITSELF:
+    if sim.changed_only and record.slot >= 0:
+        take_changes(sim, member, message)
+        array = sim.kept[member, record.source, record.kind]
+    elif record.slot <= ROW_ITSELF:
         array = sim.received[ROW_ITSELF - record.slot]
     else:
         array = sim.arrays[max(record.slot, 0)]
     return letter_of(rows, record.kind, record.source, record, array)
-
-
-@kernel
-def saved_bytes(sim: Sim, member: int, message: int) -> int:
-    """Return how many bytes less an array takes where only changed entries are sent, with their places."""
-    full = sim.wire_entries * sim.entry_bytes
-    slot, last = sim.messages[message].slot, sim.last_sent[member, sim.messages[message].kind]
-    array = sim.received[ROW_ITSELF - slot] if slot <= ROW_ITSELF else sim.arrays[slot]
-    changed = 0
-    for j in range(last.size):
-        changed += array[j] != last[j]
-        last[j] = array[j]
-    return int(full - min(full, changed * sim.wire_entries // last.size * 2 * sim.entry_bytes))
 
 
 @kernel
@@ -365,16 +388,17 @@ def send_one(sim: Sim, member: int, k: int, arrays: int, depth: int, now: int) -
         sim.slot_uses[record.slot] += 1
     elif sim.out_carries[k] == RECEIVED:
         record.slot = snapshot(sim, member)
-    if sim.changed_only and sim.out_carries[k] != NOTHING and not weighed:
-        record.wire_bytes -= saved_bytes(sim, member, message)
+    if sim.changed_only and sim.out_carries[k] != NOTHING:
+        pack_changes(sim, member, message, not weighed)
     sim.counts.rounds = max(sim.counts.rounds, depth + 1)
     if sim.one_by_one and record.dest == GROUP:
         sim.members[member].sent += sim.member_count - 1
     else:
         sim.members[member].sent += record.dest != member
-    soon = sim.members[member].send_at <= now + sim.piggyback_ps
-    if sim.piggyback_ps > 0 and soon and sim.members[member].riders < RIDERS_MAX:
+    if sim.piggyback_ps > 0 and finds_ride(sim, member, message, now):
         add_rider(sim, member, message, now)
     else:
+        if sim.changed_only and record.slot >= 0 and overtakes(sim, member, kind):
+            post_riders(sim, member, now)
         post(sim, member, message, now)
     return arrays

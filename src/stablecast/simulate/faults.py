@@ -67,16 +67,32 @@ def read_schedule(text: str, members: int) -> Schedule:
     return Schedule(tuple(sorted(faults)), initial)
 
 
-def with_detector(schedule: Schedule, members: int, after_ms: float) -> Schedule:
-    """Return the same faults, with every other member told of each crash after so much time."""
-    told = [
-        Fault(fault.at_ps + round(after_ms * PS_PER_MS), TELL, member, fault.member)
-        for fault in schedule.faults
-        if fault.what in (CRASH, LEAVE)
-        for member in range(members)
-        if member != fault.member
-    ]
+def with_detector(
+    schedule: Schedule, members: int, after_ms: float, *, spread_ms: float = 0.0, seed: int = 0
+) -> Schedule:
+    """Return the same faults, with every other member told of each crash after so much time.
+
+    With a spread each member is told at a time of its own, drawn from that long after the others.
+    """
+    told: list[Fault] = []
+    rng = np.random.default_rng([seed, 0x74656C6C])
+    for gone, at_ps in _departures(schedule).items():
+        later_ps = np.zeros(members) if spread_ms == 0 else rng.uniform(0, spread_ms * PS_PER_MS, members)
+        told += [
+            Fault(at_ps + round(after_ms * PS_PER_MS) + round(later_ps[member]), TELL, member, gone)
+            for member in range(members)
+            if member != gone
+        ]
     return Schedule(tuple(sorted([*schedule.faults, *told])), schedule.initial)
+
+
+def _departures(schedule: Schedule) -> dict[int, int]:
+    """Return when each member that crashes or leaves does so first."""
+    found: dict[int, int] = {}
+    for fault in schedule.faults:
+        if fault.what in (CRASH, LEAVE):
+            found.setdefault(fault.member, fault.at_ps)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

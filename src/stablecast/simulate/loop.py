@@ -41,18 +41,24 @@ from stablecast.compiling import apart, inlined, kernel
 from stablecast.compiling.view_calls import outbox_of
 from stablecast.compiling.views import Rows
 from stablecast.protocols.contract.kernels import clear
+from stablecast.protocols.layers.succession import REIGN
 from stablecast.simulate.drive import (
     after_kernel,
     catch_up,
     is_cut_off,
     letter_for,
     look_at_load,
+    note_asked,
+    note_begun,
     note_handling,
     note_start,
     omit,
     see_whether_over,
 )
 from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, WAITING
+from stablecast.simulate.hosts import member_at, receive_at_host
+from stablecast.simulate.network import PURE_DELAY
+from stablecast.simulate.packets import is_whole, split_first
 from stablecast.simulate.queues import (
     GROUP,
     LOST,
@@ -66,10 +72,18 @@ from stablecast.simulate.queues import (
     new_packet,
     take_first,
 )
-from stablecast.simulate.starts import joins_at_start, set_timer, start_is_due
+from stablecast.simulate.starts import is_left_over, joins_at_start, set_timer, start_is_due, succeeds
 from stablecast.simulate.state import DATA, PRESSURE, Sim
 from stablecast.simulate.traffic import hand_over, handle_data, handle_deadlines, post_data
-from stablecast.simulate.wires import forward, launch, leave_link, receive_at_host, route, take_detour
+from stablecast.simulate.wires import (
+    forward,
+    goes_on,
+    launch,
+    leave_by,
+    leave_link,
+    route,
+    take_detour,
+)
 
 # The protocol's kernels, put in by ``compiled.py``.
 init: Any
@@ -87,17 +101,34 @@ DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP, ROUND_OVER = range(7)
 
 @apart
 def begin(sim: Sim, rows: Rows, now: int) -> None:
-    """Let member 0 start executions that are due."""
-    if not start_is_due(sim, now):
-        return
-    note_start(sim, now)
+    """Let the starter begin a new execution if one is due."""
+    if start_is_due(sim, now):
+        note_start(sim, now)
+        call_start(sim, rows, now)
+
+
+@kernel
+def call_start(sim: Sim, rows: Rows, now: int) -> None:
+    """Let the starter begin the newest execution."""
+    i = sim.counts.starter
     clear(sim.out_marks)
-    start(rows[0], now, outbox_of(rows, 0))
+    start(rows[i], now, outbox_of(rows, i))
+    execution = sim.out_numbers[0, 0]
+    if sim.successors:
+        sim.members[i].ahead = sim.counts.started - execution % REIGN
     if joins_at_start(sim):
-        sim.members[0].begun = sim.out_numbers[0, 0]
-        sim.members[0].before_at = sim.members[0].begun_at
-        sim.members[0].begun_at = now
-    after_kernel(sim, 0, 0, now)
+        note_begun(sim, i, execution, now)
+    after_kernel(sim, i, 0, now)
+
+
+@kernel
+def take_over(sim: Sim, rows: Rows, i: int, now: int) -> None:
+    """Make a member the starter; it begins anew what another one left behind."""
+    sim.counts.starter = i
+    if is_left_over(sim):
+        sim.counts.planned -= not sim.counts.running
+        note_asked(sim, now)
+        call_start(sim, rows, now)
 
 
 @apart
@@ -105,11 +136,11 @@ def handle_protocol(sim: Sim, rows: Rows, i: int, message: int, now: int) -> Non
     """Give a stability message to a member's kernel."""
     note_handling(sim, i, message, now)
     clear(sim.out_marks)
-    receive(rows[i], letter_for(sim, rows, message), now, outbox_of(rows, i))
+    receive(rows[i], letter_for(sim, rows, i, message), now, outbox_of(rows, i))
     after_kernel(sim, i, sim.messages[message].depth, now)
     if sim.faulty:
         come_back(sim, rows, now)
-    if i == 0:
+    if i == sim.counts.starter:
         begin(sim, rows, now)
 
 
@@ -120,8 +151,10 @@ def tell(sim: Sim, rows: Rows, i: int, member: int, now: int) -> None:
         clear(sim.out_marks)
         gone(rows[i], member, sim.members[member].column, now, outbox_of(rows, i))
         after_kernel(sim, i, 0, now)
-        if sim.counts.started > 0:
-            if i == 0:
+        if sim.successors and member < i and succeeds(sim, i):
+            take_over(sim, rows, i, now)
+        if sim.counts.entered > 0:
+            if i == sim.counts.starter:
                 begin(sim, rows, now)
             if uses_timers(sim):
                 set_timer(sim, i)
@@ -218,7 +251,10 @@ def send_attached(sim: Sim, rows: Rows, i: int, now: int) -> None:
 
 @kernel
 def handle(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> None:
-    """Let a member receive a packet, with what rides inside it."""
+    """Let a member receive a packet; with the last of a message the member gets it, and what rides inside."""
+    if sim.mtu_bytes > 0 and not is_whole(sim, i, packet):
+        free_packet(sim, packet)
+        return
     message = sim.packets[packet].message
     if sim.faulty and is_cut_off(sim, i, sim.messages[message].source):
         free_packet(sim, packet)
@@ -235,7 +271,7 @@ def handle(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> 
             if sim.messages[rider].dest == GROUP or sim.messages[rider].dest == i:
                 handle_protocol(sim, rows, i, rider, now)
             rider = sim.messages[rider].next
-        if i == 0 and sim.trigger == PRESSURE:
+        if i == sim.counts.starter and sim.trigger == PRESSURE:
             begin(sim, rows, now)
     free_packet(sim, packet)
     if timed:
@@ -254,11 +290,11 @@ def arrive(sim: Sim, rows: Rows, link: int, packet: int, now: int, timed: bool) 
     dest = sim.packets[packet].dest
     local = packet
     if dest == GROUP:
-        if sim.nodes[node].cast_stop - sim.nodes[node].cast_start > 1:
+        if goes_on(sim, node, message):
             if sim.nodes[node].member < 0:
                 route(sim, node, packet, now)
                 return
-            local = new_packet(sim, message, RECEIVE)
+            local = new_packet(sim, message, link, sim.packets[packet].part)
             route(sim, node, packet, now)
     elif sim.member_node[dest] != node:
         route(sim, node, packet, now)
@@ -278,14 +314,19 @@ def deliver(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) ->
 
 
 @inlined
-def finish_job(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> None:
-    """A member's processor is through with a packet."""
+def finish_job(sim: Sim, rows: Rows, processor: int, packet: int, now: int, timed: bool) -> None:
+    """A processor is through with a packet: that of a member, or behind those one of a link."""
+    i = processor
+    if processor >= sim.member_count:
+        i = member_at(sim, processor - sim.member_count)
     job = sim.packets[packet].job
     if job == RECEIVE:
         handle(sim, rows, i, packet, now, timed)
     elif job == SEND:
         if sim.faulty and not sim.members[i].alive:
             free_packet(sim, packet)
+        elif processor >= sim.member_count:
+            leave_by(sim, processor - sim.member_count, packet, now)
         else:
             launch(sim, i, packet, now)
     else:
@@ -319,7 +360,7 @@ def ring(sim: Sim, rows: Rows, i: int, now: int) -> None:
         if sim.omissions > 0:
             omit(sim, i, now)
         after_kernel(sim, i, 0, now)
-    if i == 0:
+    if i == sim.counts.starter:
         begin(sim, rows, now)
     set_timer(sim, i)
 
@@ -334,14 +375,17 @@ def open_run(sim: Sim, rows: Rows) -> None:
         if sim.faults[number].at == 0 and what in (CRASH, MOVE, TELL):
             strike(sim, rows, number, 0)
         else:
-            server = sim.link_count + sim.node_count + 2 * sim.member_count + sim.detours + number
+            server = sim.link_count + sim.node_count + sim.host_count + sim.detours
+            server += sim.member_count + number
             heap_push(sim, sim.faults[number].at, server)
     if sim.autonomous:
         note_start(sim, 0)
 
 
 @kernel
-def enter(sim: Sim, rows: Rows, packets_min: int, messages_min: int, slots_min: int) -> bool:
+def enter(
+    sim: Sim, rows: Rows, packets_min: int, messages_min: int, slots_min: int, tallies_min: int
+) -> bool:
     """Open the run and let all members come in; tell whether there was room for all of them so far.
 
     When all are in, set every timer and start the first execution if it is due at once.
@@ -357,6 +401,8 @@ def enter(sim: Sim, rows: Rows, packets_min: int, messages_min: int, slots_min: 
             return False
         if sim.ctl.free_slots < slots_min or sim.heap.size - sim.ctl.heap < packets_min + TOP + 8:
             return False
+        if sim.mtu_bytes > 0 and sim.ctl.free_tallies < tallies_min:
+            return False
         i = counts.entered - 1
         if sim.members[i].alive:
             come_in(sim, rows, i, 0)
@@ -367,13 +413,20 @@ def enter(sim: Sim, rows: Rows, packets_min: int, messages_min: int, slots_min: 
             set_timer(sim, i)
     begin(sim, rows, 0)
     if uses_timers(sim):
-        set_timer(sim, 0)
+        set_timer(sim, counts.starter)
     return True
 
 
 @kernel
 def run(
-    sim: Sim, rows: Rows, packets_min: int, messages_min: int, slots_min: int, trace_min: int, events_max: int
+    sim: Sim,
+    rows: Rows,
+    packets_min: int,
+    messages_min: int,
+    slots_min: int,
+    tallies_min: int,
+    trace_min: int,
+    events_max: int,
 ) -> int:
     """Handle events in order until none is left or Python is needed.
 
@@ -383,14 +436,16 @@ def run(
     counts = sim.counts
     if events_max == 0:
         return PAUSED
-    if not enter(sim, rows, packets_min, messages_min, slots_min):
+    if not enter(sim, rows, packets_min, messages_min, slots_min, tallies_min):
         return MORE_ROOM
     routers = sim.link_count
     hosts = routers + sim.node_count
-    detours = hosts + sim.member_count
+    detours = hosts + sim.host_count
     timers = detours + sim.detours
     strikes = timers + sim.member_count
     timed = uses_timers(sim)
+    cut = sim.mtu_bytes > 0
+    split = cut or sim.host_model == PURE_DELAY
     stop_at = counts.events + events_max
     while sim.ctl.heap > 0:
         if counts.events >= stop_at:
@@ -398,6 +453,8 @@ def run(
         if sim.ctl.free_packets < packets_min or sim.ctl.free_messages < messages_min:
             return MORE_ROOM
         if sim.ctl.free_slots < slots_min or sim.heap.size - sim.ctl.heap < packets_min + TOP + 8:
+            return MORE_ROOM
+        if cut and sim.ctl.free_tallies < tallies_min:
             return MORE_ROOM
         if trace_min > 0 and sim.trace.shape[0] - counts.traced < trace_min:
             return TRACE_FULL
@@ -416,7 +473,7 @@ def run(
                 ring(sim, rows, server - timers, now)
         else:
             sim.ctl.now = now
-            packet = take_first(sim, server)
+            packet = split_first(sim, server) if split and server >= hosts else take_first(sim, server)
             if server < routers:
                 arrive(sim, rows, server, packet, now, timed)
             else:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from stablecast.compiling import inlined
 from stablecast.compiling.structs import zero_records
 from stablecast.overlays import Tree
-from stablecast.simulate.costs import PS_PER_US, Costs
+from stablecast.simulate.costs import HOST_MODELS, PS_PER_US, Costs
 from stablecast.simulate.routes import adjacency, kept_route_table
+from stablecast.simulate.source_trees import NO_BRANCHES, SHARED_TREE, SOURCE_TREE, find_branches
 from stablecast.simulate.topologies import Topology
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 DELAY, SERIAL, SHARED = 0, 1, 2
 """Router models: a pure delay, a serial server of its own, the host's processor."""
+
+ONE_PROCESSOR, PER_LINK, PURE_DELAY = 0, 1, 2
+"""Host models: one serial processor, one for each direction of each link and one more, none."""
 
 LINK = np.dtype(
     [
@@ -51,7 +55,8 @@ class Network:
     """Nodes, directed links and costs.
 
     Servers are numbered in one sequence, which is also the order of simultaneous events: links, routers
-    (one a node), hosts (one a member), detours (one a member, where there are any), timers (one a member).
+    (one a node), hosts (one a member; with a processor for each link behind them as many as links for
+    sending, and as many for receiving), detours (one a member, where there are any), timers (one a member).
     """
 
     link_count: int
@@ -67,11 +72,20 @@ class Network:
     them leads there."""
     way_link: Annotated[NDArray[np.int64], "ways"]
     routes: Annotated[NDArray[np.uint16], "targets", "nodes"]
+    by_source: bool
+    """Whether a multicast takes the tree of its source, see :mod:`stablecast.simulate.source_trees`."""
+    way_to: Annotated[NDArray[np.int32], "ways"]
+    way_back: Annotated[NDArray[np.uint16], "ways"]
+    pruned: bool
+    wanted: Annotated[NDArray[np.uint8], "sources", "octets"]
     member_node: Annotated[NDArray[np.int64], "members"]
     queue_limit: int
     router_model: int
     router_ps: int
     hosts_free: bool
+    host_model: int
+    host_count: int
+    """Servers of hosts."""
     send_ps: float
     send_ps_per_byte: float
     receive_factor: float
@@ -109,17 +123,26 @@ def receive_cost_ps(sim: Sim, size: int) -> int:
     return int((sim.send_ps + sim.send_ps_per_byte * size) * sim.receive_factor + 0.5)
 
 
-def build_network(topology: Topology, costs: Costs, routes: str = "hops") -> Network:
+def build_network(
+    topology: Topology, costs: Costs, routes: str = "hops", multicast_tree: str = SHARED_TREE
+) -> Network:
     """Lay a topology out as arrays and put the costs on it."""
     tree, mesh = topology.tree, topology.mesh
     further = 0 if mesh is None else 2 * mesh.delay_ps.size
     ways = None if mesh is None else adjacency(topology)
     nowhere = np.zeros(1, np.int64)
+    host_model = ONE_PROCESSOR if costs.hosts_free else HOST_MODELS.index(costs.host_model)
+    link_count = 2 * (tree.size - 1) + further
     model = DELAY if costs.router == "delay" else SHARED if costs.processor == "shared" else SERIAL
     nodes = _nodes(tree, topology)
     cast_link = _cast_links(tree, nodes)
+    table = np.zeros((1, 1), np.uint16) if mesh is None else kept_route_table(topology, routes)
+    branches = NO_BRANCHES
+    by_source = ways is not None and multicast_tree == SOURCE_TREE
+    if ways is not None and by_source:
+        branches = find_branches(ways, table, topology.member_nodes)
     return Network(
-        link_count=2 * (tree.size - 1) + further,
+        link_count=link_count,
         node_count=tree.size,
         member_count=topology.member_count,
         links=_links(topology, costs, nodes),
@@ -128,12 +151,16 @@ def build_network(topology: Topology, costs: Costs, routes: str = "hops") -> Net
         by_table=mesh is not None,
         way_start=nowhere if ways is None else ways.start.astype(np.int64),
         way_link=nowhere if ways is None else ways.link.astype(np.int64),
-        routes=np.zeros((1, 1), np.uint16) if mesh is None else kept_route_table(topology, routes),
+        routes=table,
+        by_source=by_source,
+        **branches._asdict(),
         member_node=topology.member_nodes.astype(np.int64),
         queue_limit=costs.queue_limit,
         router_model=model,
         router_ps=costs.router_ps,
         hosts_free=costs.hosts_free,
+        host_model=host_model,
+        host_count=topology.member_count + (2 * link_count if host_model == PER_LINK else 0),
         send_ps=float(costs.send_us * PS_PER_US),
         send_ps_per_byte=float(costs.send_us_per_byte * PS_PER_US),
         receive_factor=float(costs.receive_factor),

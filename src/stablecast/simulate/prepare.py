@@ -14,13 +14,15 @@ from stablecast.compiling.structs import allocate
 from stablecast.compiling.views import Rows
 from stablecast.errors import InvalidInput
 from stablecast.overlays import contract_tree
+from stablecast.overlays.placing import placed_by_distance
 from stablecast.protocols.contract import Protocol, Role, Surroundings
 from stablecast.protocols.contract.kernels import make_outbox
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.distances import member_distances
 from stablecast.simulate.network import Network, build_network
+from stablecast.simulate.packets import tally_width
 from stablecast.simulate.queues import NEVER, Queues, make_queues
-from stablecast.simulate.setup import TRIGGERS, Setup, sender_columns, sender_members
+from stablecast.simulate.setup import NEAR, PIGGYBACKS, TRIGGERS, Setup, sender_columns, sender_members
 from stablecast.simulate.state import PERIODIC, RIDERS_MAX, Feed, Group, Meters, Plan, Sends, Sim
 
 PS_PER_MS = 1000 * PS_PER_US
@@ -28,16 +30,35 @@ PS_PER = {"ms": PS_PER_MS, "us": PS_PER_US}
 EXECUTIONS_KEPT = 4096
 TTS_KEPT = 4_000_000
 WINDOW_BYTES_MAX = 2 << 30
+KEPT_BYTES_MAX = 8 << 30
+"""What receivers put together of changed entries; most of it is never touched, and so takes no memory."""
 ATTACHED_BYTES_MAX = 2 << 30
 
 
 def place_members(setup: Setup) -> Setup:
-    """Number the members: in the order of the tree that they form, whose root is member 0, or at random."""
+    """Number the members: in the order of the tree that they form, whose root is member 0, or otherwise."""
     _, nodes = contract_tree(setup.topology.tree, setup.topology.member_nodes)
     if setup.placed == "random":
         nodes = np.random.default_rng([setup.seed, 0x706C6163]).permutation(nodes)
+    placed = _with_members(setup, nodes)
+    return _with_members(setup, nodes[_near(placed)]) if setup.placed == NEAR else placed
+
+
+def _with_members(setup: Setup, nodes: NDArray[np.int64]) -> Setup:
     topology = dataclasses.replace(setup.topology, member_nodes=nodes.astype(np.int64))
     return setup.replace(topology=topology)
+
+
+def _near(setup: Setup) -> NDArray[np.int64]:
+    """Return the members in the order in which those that the protocol links are close to each other."""
+    protocol = setup.found_protocol
+    around = surroundings(setup, build_network(setup.topology, setup.costs, setup.routes))
+    assert protocol.links is not None, "a set-up without links is refused"
+    neighbours, start = (np.asarray(each, np.int64) for each in protocol.links(around))
+    group = around.sizes.group
+    if start.size != group + 1 or start[-1] != neighbours.size or not np.isin(neighbours, range(group)).all():
+        raise InvalidInput(f"{protocol.name}: links lead to no member (accepted: numbers below {group})")
+    return placed_by_distance(neighbours, start, around.distances(), seed=setup.seed)
 
 
 def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) -> Plan:
@@ -52,8 +73,11 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         "buffer": setup.column_buffer,
         "lossy": setup.lossy,
         "piggyback_ps": round(traffic.piggyback_ms * PS_PER_MS) if traffic.messages else 0,
+        "rides_for": PIGGYBACKS.index(traffic.piggyback),
+        "may_miss": setup.may_miss,
         "protocol_timers": protocol.sets_timers(setup.sizes),
         "autonomous": protocol.runs.by_timers,
+        "successors": protocol.runs.successors,
         "drains": protocol.runs.ends and setup.param(Role.EXECUTIONS, 0) > 0,
         "omit_among": max(setup.param(Role.FANOUT, 1), 1),
         "step_ps": max(setup.param(Role.STEP, 1), 1),
@@ -136,15 +160,16 @@ def prepare(
 ) -> tuple[Sim, Rows]:
     """Allocate and fill everything that the loop needs: the run, and the members as kernels see them."""
     plan = make_plan(setup, protocol, trace=trace, wire_log=wire_log)
-    net = build_network(setup.topology, setup.costs, setup.routes)
+    net = build_network(setup.topology, setup.costs, setup.routes, setup.multicast_tree)
     lengths = _lengths(setup, protocol, plan)
     members, slots = lengths["members"], lengths["slots"]
     q = make_queues(
-        net.link_count + net.node_count + members + plan.detours,
+        net.link_count + net.node_count + net.host_count + plan.detours,
         members + len(setup.schedule.faults),
         packets=members + 4096,
         messages=members + 1024,
         slots=slots,
+        tallied=tally_width(members, plan.detours) if plan.mtu_bytes else 0,
     )
     _reserve_slots(q, protocol.most_arrays(setup.sizes))
     feed = _make_feed(setup, plan, lengths)
@@ -157,6 +182,11 @@ def prepare(
 def _lengths(setup: Setup, protocol: Protocol, plan: Plan) -> dict[str, int]:
     """Return the lengths of the group's arrays and of those that are measured for each member."""
     members, tracked, sizes = setup.topology.member_count, setup.tracked_count, setup.sizes
+    if plan.changed_only and 4 * members**2 * len(protocol.kinds) * tracked > KEPT_BYTES_MAX:
+        raise InvalidInput(
+            f"{members} members that keep {tracked} numbers of each other do not fit the memory (leave"
+            " changed_only out, or take fewer members or --tracked)"
+        )
     return {
         "members": members,
         "tracked": tracked,
@@ -166,6 +196,7 @@ def _lengths(setup: Setup, protocol: Protocol, plan: Plan) -> dict[str, int]:
         "late_tracked": tracked if plan.faulty else 1,
         "remembering": members if plan.changed_only else 1,
         "remembered_kinds": len(protocol.kinds) if plan.changed_only else 1,
+        "streams": members * len(protocol.kinds) if plan.changed_only else 1,
         "faults": max(len(setup.schedule.faults), 1),
     }
 
@@ -233,7 +264,7 @@ def _make_feed(setup: Setup, plan: Plan, lengths: dict[str, int]) -> Feed:
         return _silent(allocate(Feed, none))
     members, columns = lengths["members"], setup.column_count
     sizes = np.bincount(sender_columns(setup), minlength=columns)
-    window = plan.buffer + 1 if plan.lossy else 1
+    window = plan.buffer + 1 if plan.lossy or plan.detours else 1
     if members * columns * window > WINDOW_BYTES_MAX:
         raise InvalidInput(
             f"{members} members × {columns} senders × buffer {plan.buffer} do not fit the memory with losses"

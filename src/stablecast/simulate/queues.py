@@ -37,6 +37,7 @@ PACKET = np.dtype(
         ("next", np.int32),  # the one behind it in its server, or the next free one
         ("job", np.int32),  # the link that it came by, or one of the jobs below
         ("dest", np.int32),  # a member, or -1 for all
+        ("part", np.int32),  # its number in a message cut into packets; -1 - k for all from number k on
     ],
     align=True,
 )
@@ -44,6 +45,7 @@ MESSAGE = np.dtype(
     [
         ("kind", np.int64),
         ("wire_bytes", np.int64),
+        ("carried", np.int64),  # of data: how many of these bytes are the protocol's
         ("copies", np.int64),  # packets that carry it
         ("source", np.int64),  # the sending member
         ("dest", np.int64),  # a member, or -1 for all
@@ -57,6 +59,11 @@ MESSAGE = np.dtype(
         ("slot", np.int64),  # its array, -1 for none
         ("rider", np.int64),  # first message that travels inside it, -1 for none
         ("next", np.int64),  # the next rider, or the next free message
+        # Of a message that is cut into packets, see ``packets.py``.
+        ("parts", np.int32),  # how many
+        ("came", np.int32),  # of one to a single member: those that came to its node, and those it received
+        ("got", np.int32),
+        ("tally", np.int32),  # of one to several members: the row that has these, -1 for none
     ],
     align=True,
 )
@@ -85,6 +92,9 @@ class Control(Record):
     free_messages: int
     free_slot: int
     free_slots: int
+    free_tally: int
+    """The first free tally, -1 for none, and how many are free."""
+    free_tallies: int
     now: int
     """The time of the last event, in picoseconds."""
 
@@ -100,6 +110,9 @@ class Queues:
     slot_next: Annotated[NDArray[np.int64], "slots"]
     slot_uses: Annotated[NDArray[np.int64], "slots"]
     """For each slot, the messages under way that carry it."""
+    tallies: Annotated[NDArray[np.int32], "tallies", "tallied"]
+    """For messages cut into packets: what of them each member has received, and what came to its node."""
+    tally_next: Annotated[NDArray[np.int64], "tallies"]
     ctl: Control
 
 
@@ -206,14 +219,15 @@ def take_first(sim: Sim, server: int) -> int:
 
 
 @inlined
-def new_packet(sim: Sim, message: int, job: int) -> int:
-    """Make a packet that carries a message."""
+def new_packet(sim: Sim, message: int, job: int, part: int) -> int:
+    """Make a packet that carries a message, or the part of it with a number."""
     packet = sim.ctl.free_packet
     sim.ctl.free_packet = sim.packets[packet].next
     sim.ctl.free_packets -= 1
     sim.packets[packet].message = message
     sim.packets[packet].job = job
     sim.packets[packet].dest = sim.messages[message].dest
+    sim.packets[packet].part = part
     sim.messages[message].copies += 1
     return int(packet)
 
@@ -240,6 +254,8 @@ def release_copy(sim: Sim, message: int) -> None:
             rider = sim.messages[message].next
         if sim.messages[message].slot >= 0:
             release_slot(sim, sim.messages[message].slot)
+        if sim.messages[message].tally >= 0:
+            release_tally(sim, sim.messages[message].tally)
         sim.messages[message].next = sim.ctl.free_message
         sim.ctl.free_message = message
         sim.ctl.free_messages += 1
@@ -257,6 +273,14 @@ def release_slot(sim: Sim, slot: int) -> None:
 
 
 @kernel
+def release_tally(sim: Sim, tally: int) -> None:
+    """Give the room of a tally back."""
+    sim.tally_next[tally] = sim.ctl.free_tally
+    sim.ctl.free_tally = tally
+    sim.ctl.free_tallies += 1
+
+
+@kernel
 def new_message(sim: Sim, kind: int, source: int, dest: int, size: int) -> int:
     """Make a message without an array."""
     message = sim.ctl.free_message
@@ -267,6 +291,7 @@ def new_message(sim: Sim, kind: int, source: int, dest: int, size: int) -> int:
     record.source = source
     record.dest = dest
     record.wire_bytes = size
+    record.carried = 0
     record.execution = 0
     record.depth = 0
     record.slot = -1
@@ -274,6 +299,7 @@ def new_message(sim: Sim, kind: int, source: int, dest: int, size: int) -> int:
     record.rider = -1
     record.next = -1
     record.column = -1
+    record.tally = -1
     return int(message)
 
 
@@ -286,18 +312,22 @@ def take_slot(sim: Sim) -> int:
     return int(slot)
 
 
-def make_queues(servers: int, timers: int, *, packets: int, messages: int, slots: int) -> Queues:
-    """Allocate everything free and idle."""
-    nothing = {"servers": servers, "packets": 0, "messages": 0, "slots": 0}
+def make_queues(
+    servers: int, timers: int, *, packets: int, messages: int, slots: int, tallied: int = 0
+) -> Queues:
+    """Allocate everything free and idle; a tally has ``tallied`` numbers, and there is none yet."""
+    nothing = {"servers": servers, "packets": 0, "messages": 0, "slots": 0, "tallies": 0, "tallied": tallied}
     q = allocate(Queues, nothing, heap=_empty_heap(servers + 4 * timers + 8))
     q.servers.head = -1
-    q.ctl.free_packet = q.ctl.free_message = q.ctl.free_slot = -1
+    q.ctl.free_packet = q.ctl.free_message = q.ctl.free_slot = q.ctl.free_tally = -1
     grow(q, packets=packets, messages=messages, slots=slots)
     return q
 
 
-def grow(q: Queues, *, packets: int = 0, messages: int = 0, slots: int = 0, heap: int = 0) -> None:
-    """Give queues room for so many more packets, messages, slots and entries of the heap."""
+def grow(
+    q: Queues, *, packets: int = 0, messages: int = 0, slots: int = 0, tallies: int = 0, heap: int = 0
+) -> None:
+    """Give queues room for so many more packets, messages, slots, tallies and entries of the heap."""
     ctl = q.ctl
     if packets > 0:
         ctl.free_packet, q.packets = q.packets.size, _more_records(q.packets, packets, ctl.free_packet)
@@ -309,6 +339,11 @@ def grow(q: Queues, *, packets: int = 0, messages: int = 0, slots: int = 0, heap
         ctl.free_slot, q.slot_next = q.slot_next.size, _more_slots(q.slot_next, slots, ctl.free_slot)
         q.slot_uses = np.concatenate((q.slot_uses, np.zeros(slots, np.int64)))
         ctl.free_slots += slots
+    if tallies > 0:
+        ctl.free_tally, q.tally_next = q.tally_next.size, _more_slots(q.tally_next, tallies, ctl.free_tally)
+        more = np.zeros((tallies, q.tallies.shape[1]), np.int32)
+        q.tallies = np.concatenate((q.tallies, more))
+        ctl.free_tallies += tallies
     if heap > 0:
         q.heap = _more_heap(q.heap, heap)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from stablecast.compiling.views import Rows
 from stablecast.multicast.bimodal_result import Delivery
 from stablecast.protocols.contract import Protocol, Role
+from stablecast.protocols.layers.succession import REIGN
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA_KINDS, Counts, Sim
@@ -61,7 +62,7 @@ class Result:
     topology: str
     topology_label: str
     executions: int
-    """Executions that the first member completed."""
+    """Executions that their coordinator completed."""
     completed: bool
     """Whether every member finished the last execution and knows everything that is stable."""
     rounds: int
@@ -70,8 +71,20 @@ class Result:
     """Messages on all hops, by row of the papers' tables, and their total (data traffic apart)."""
     hops_by_kind: dict[str, int]
     hop_bytes: int
-    """Bytes on all hops, data traffic apart."""
+    """Bytes on all hops, data traffic apart; with the header of each packet."""
+    packet_hops: int
+    """Packets on all hops, data traffic apart; as many as messages where these are not cut."""
+    carried_hop_bytes: int
+    """Bytes of the protocol inside data messages, riders and what is attached, on all hops of the data."""
+    host_us: float
+    """Time of all hosts to send and receive the protocol's messages, and its bytes inside data messages."""
     data_hops: dict[str, int]
+    data_packet_hops: int
+    """Packets of the data traffic on all hops."""
+    data_hop_bytes: dict[str, int]
+    """Bytes of the data traffic on all hops, without what is the protocol's."""
+    data_host_us: dict[str, float]
+    """Time of all hosts to send and receive the data traffic, without what is the protocol's."""
     messages_sent: int
     """Messages of the protocol; a multicast is one."""
     sent_bytes: int
@@ -83,7 +96,7 @@ class Result:
     processed_max: int
     """Most messages of the protocol that one member sent and received."""
     rtt_root_us: float | None
-    """At the first member: from its first message of an execution to its knowing the result."""
+    """At the first member, or its successor: from its first message of an execution to knowing the result."""
     rtt_first_us: float | None
     """From the start of an execution to the first member, of all, that knows its result."""
     rtt_last_us: float | None
@@ -93,20 +106,22 @@ class Result:
     rtt_max_us: float | None
     """The largest over members, last execution, of the time from its first message to knowing the result."""
     round_trip_max_us: float
-    """f: longest time from a start to the first member's knowing the result."""
+    """f: longest time from a start to the first member's, or its successor's, knowing the result."""
     queue_max: int
-    """Most messages on one link, waiting and in transmission."""
+    """Most packets on one link, waiting and in transmission."""
     queue_mean: float
-    """The same on average, recorded each time that a message is put on a link."""
+    """The same on average, recorded each time that a packet is put on a link."""
     load_mean: float | None
-    """Messages on all links, waiting, in transmission and on their way: the mean of what was counted every
+    """Packets on all links, waiting, in transmission and on their way: the mean of what was counted every
     ``sample_ms`` until the last member finished; None if that took less time."""
     load_max: int
     """The most that was counted so."""
     host_queue_max: int
-    """Most messages at one processor."""
+    """Most packets at one processor."""
     dropped: int
+    """Packets that a full link dropped."""
     lost: int
+    """Packets lost on links, and messages lost at receivers or omitted by their senders."""
     riders: int
     """Stability messages that rode on data."""
     simulated_us: float
@@ -168,6 +183,12 @@ def _steps(first_learned: Any, step_ps: int) -> float | None:
     return float(known.mean() / step_ps) if known.size else None
 
 
+def _of_data(sim: Sim, meter: NDArray[np.int64], carried: int) -> dict[str, int]:
+    """Return what the data traffic has of a meter, by type, without what its messages carry."""
+    found = {name: int(meter[k]) for k, name in DATA_KINDS.items() if sim.hops[k]}
+    return found | {name: found[name] - carried for name in found if name == "DATA"}
+
+
 def collect(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows, wall_s: float) -> Result:
     """Read the meters of a run."""
     counts = sim.counts
@@ -193,7 +214,15 @@ def collect(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows, wall_s: floa
         hops={**hops, "total": sum(hops.values())},
         hops_by_kind=kinds,
         hop_bytes=int(sim.hop_bytes[protocol_kinds].sum()),
+        packet_hops=int((sim.hops + sim.further_hops)[protocol_kinds].sum()),
+        data_packet_hops=int((sim.hops + sim.further_hops)[list(DATA_KINDS)].sum()),
+        carried_hop_bytes=int(counts.carried_hop_bytes),
+        host_us=_us(int(sim.host_ps[protocol_kinds].sum()) + int(counts.carried_host_ps)),
         data_hops={name: int(sim.hops[k]) for k, name in DATA_KINDS.items() if sim.hops[k]},
+        data_hop_bytes=_of_data(sim, sim.hop_bytes, int(counts.carried_hop_bytes)),
+        data_host_us={
+            name: _us(ps) for name, ps in _of_data(sim, sim.host_ps, int(counts.carried_host_ps)).items()
+        },
         messages_sent=int(sim.sent[protocol_kinds].sum()),
         sent_bytes=int(sim.sent_bytes[protocol_kinds].sum()),
         attached_bytes=int(counts.attached_bytes),
@@ -242,7 +271,7 @@ def is_complete(sim: Sim) -> bool:
         through = bool((sim.members.finished >= sim.executions)[there].all() and there.any())
         return int(sim.counts.stop) == 1 or (sim.drains and through)
     there = sim.members.alive == 1
-    finished = bool((sim.members.finished == sim.counts.started)[there].all())
+    finished = bool((_ordinals(sim, sim.members.finished) == sim.counts.started)[there].all())
     if sim.faulty and sim.executions > 0:
         return finished and bool(there.any()) and int(sim.counts.started) >= sim.executions
     if sim.messages_each == 0:
@@ -250,6 +279,13 @@ def is_complete(sim: Sim) -> bool:
         return finished and known and int(sim.counts.planned) >= sim.executions
     settled = int(sim.counts.settled) == sim.member_count
     return settled if sim.executions == 0 else finished
+
+
+def _ordinals(sim: Sim, executions: Any) -> Any:
+    """Return which of all executions some are, from their coordinators' numbers."""
+    if not sim.successors:
+        return executions
+    return executions % REIGN + sim.members.ahead[executions // REIGN]
 
 
 def _collect_traffic(sim: Sim) -> TrafficResult:

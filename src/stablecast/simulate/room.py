@@ -40,12 +40,14 @@ class Burst(NamedTuple):
     packets: int
     messages: int
     slots: int
+    tallies: int
 
 
 def burst_of(setup: Setup, protocol: Protocol, sim: Sim) -> Burst:
-    """Return the most packets, messages and arrays that one event can take."""
+    """Return the most packets, messages, arrays and tallies that one event can take."""
     sends, arrays = protocol.most_sends(setup.sizes), protocol.most_arrays(setup.sizes)
-    degree = int((sim.nodes.cast_stop - sim.nodes.cast_start).max())
+    branches = np.diff(sim.way_start) if sim.by_source else sim.nodes.cast_stop - sim.nodes.cast_start
+    degree = int(branches.max())
     data = 0
     if sim.messages_each > 0:
         data = 40 + sim.columns.size + (sim.buffer if sim.group_senders else 0)
@@ -54,7 +56,12 @@ def burst_of(setup: Setup, protocol: Protocol, sim: Sim) -> Burst:
     # Of one call's messages a few go to all, and the others to one member each.
     casts = min(messages, 2 * (ridden + 1) * CASTS_MAX + data + 2)
     to_all = sim.member_count if sim.one_by_one else degree
-    return Burst(casts * (to_all + 2) + 3 * messages, messages, 2 * (ridden + 1) * arrays + data + 2)
+    packets = casts * (to_all + 2) + 3 * messages
+    slots = 2 * (ridden + 1) * arrays + data + 2
+    if sim.changed_only:
+        slots += messages  # then each message has an array of its own
+    # A message that is cut has two records at most where one that is whole has one, see packets.py.
+    return Burst(2 * packets, messages, slots, casts) if sim.mtu_bytes else Burst(packets, messages, slots, 0)
 
 
 def give_room(sim: Sim, rows: Rows, burst: Burst, bytes_max: int) -> None:
@@ -63,16 +70,18 @@ def give_room(sim: Sim, rows: Rows, burst: Burst, bytes_max: int) -> None:
     packets = max(sim.packets.size, burst.packets) if ctl.free_packets < burst.packets else 0
     messages = max(sim.messages.size, burst.messages) if ctl.free_messages < burst.messages else 0
     slots = max(sim.slot_next.size, burst.slots) if ctl.free_slots < burst.slots else 0
+    tallies = max(sim.tally_next.size, burst.tallies) if ctl.free_tallies < burst.tallies else 0
     free_entries = sim.heap.size - ctl.heap
     heap = max(sim.heap.size, burst.packets) if free_entries < burst.packets + HEAP_SPARE else 0
     slot_bytes = 2 * sim.slot_next.itemsize + sim.arrays.shape[1] * sim.arrays.itemsize
-    more = slots * slot_bytes + heap * sim.heap.itemsize
+    tally_bytes = sim.tally_next.itemsize + sim.tallies.shape[1] * sim.tallies.itemsize
+    more = slots * slot_bytes + tallies * tally_bytes + heap * sim.heap.itemsize
     more += packets * sim.packets.itemsize + messages * sim.messages.itemsize
     needed = _used_bytes(sim) + more
     if more > 0 and needed > bytes_max:
         raise InvalidInput(_refusal(sim, needed, bytes_max))
     try:
-        grow(sim, packets=packets, messages=messages, slots=slots, heap=heap)
+        grow(sim, packets=packets, messages=messages, slots=slots, tallies=tallies, heap=heap)
         _grow_arrays(sim, rows, slots)
     except MemoryError:
         raise InvalidInput(_refusal(sim, needed, bytes_max)) from None
@@ -88,7 +97,8 @@ def _grow_arrays(sim: Sim, rows: Rows, slots: int) -> None:
 
 
 def _used_bytes(sim: Sim) -> int:
-    arrays = (sim.packets, sim.messages, sim.heap, sim.slot_next, sim.slot_uses, sim.arrays)
+    slots = (sim.slot_next, sim.slot_uses, sim.arrays)
+    arrays = (sim.packets, sim.messages, sim.heap, *slots, sim.tallies, sim.tally_next)
     return sum(array.nbytes for array in arrays)
 
 

@@ -19,10 +19,13 @@ from stablecast.simulate.costs import Costs
 from stablecast.simulate.faults import CRASH, LEAVE, Schedule, read_schedule, with_detector
 from stablecast.simulate.knobs import FAULTS, NETWORK, RUN, STRUCTURE, TRAFFIC, TRIGGER, check_knobs, knob
 from stablecast.simulate.routes import POLICIES
+from stablecast.simulate.source_trees import SHARED_TREE, TREES
 from stablecast.simulate.topologies import Topology
 
+PIGGYBACKS = ("all", "bytes", "time", "both")
 TRIGGERS = ("immediate", "periodic", "pressure")
-PLACEMENTS = ("network", "random")
+NEAR = "near"
+PLACEMENTS = ("network", "random", NEAR)
 RELAY = "relay"
 CASTS = ("multicast", "unicast", RELAY)
 TRACKED_ENTRIES_MAX = 16_000_000
@@ -97,6 +100,13 @@ class Traffic:
         panel=TRAFFIC,
         least=0,
     )
+    piggyback: str = knob(
+        "all",
+        "Which stability messages travel inside data: all; those that save bytes on all hops, or time of all"
+        " hosts, by that; or those that save one of both and lose neither.",
+        panel=TRAFFIC,
+        words=lambda: PIGGYBACKS,
+    )
 
     def __post_init__(self) -> None:
         check_knobs(self)
@@ -169,7 +179,7 @@ class Setup:
     trigger: Trigger = field(default_factory=Trigger)
     changed_only: bool = knob(
         False,
-        "Count only those entries of an array on the wire that have changed, each with its place.",
+        "Send only those entries of an array that have changed, each with its place.",
         panel=TRAFFIC,
     )
     tracked: int | None = knob(
@@ -213,9 +223,16 @@ class Setup:
         "Milliseconds after a crash at which a failure detector tells all other members; below 0 for never.",
         panel=FAULTS,
     )
+    detect_spread_ms: float = knob(
+        0.0,
+        "Each member is told up to so many milliseconds later, drawn by the seed.",
+        panel=FAULTS,
+        least=0,
+    )
     placement: str | None = knob(
         None,
-        "How members are numbered: along the network, or at random.",
+        "How members are numbered: along the network; at random; or near, so that members that the protocol"
+        " links are close to each other in the network.",
         panel=STRUCTURE,
         words=lambda: PLACEMENTS,
         implied="as the protocol has it",
@@ -233,6 +250,13 @@ class Setup:
         "Which way messages take on a graph: fewest hops, or least delay.",
         panel=NETWORK,
         words=lambda: POLICIES,
+    )
+    multicast_tree: str = knob(
+        SHARED_TREE,
+        "Which tree a multicast takes on a graph: one shared by all sources, or one for each source, of"
+        " shortest paths.",
+        panel=NETWORK,
+        words=lambda: TREES,
     )
     sample_ms: float = knob(
         1.0, "Milliseconds between two counts of the messages on all links.", panel=RUN, least=0.001
@@ -255,9 +279,11 @@ class Setup:
             )
         if self.trigger.kind == "pressure":
             self._check_pressure()
-        if groups is not None and (self.costs.link_loss > 0 or self.costs.queue_limit > 0):
+        costs = self.costs
+        if groups is not None and (costs.link_loss > 0 or costs.queue_limit > 0 or costs.duplicate > 0):
             raise InvalidInput(
-                "sender groups need links that lose nothing (leave out link_loss and queue_limit)"
+                "sender groups need links that lose and repeat nothing"
+                " (leave out link_loss, queue_limit and duplicate)"
             )
         endless = self.trigger.executions is None and not self.found_protocol.runs.by_timers
         if self.trigger.kind == "immediate" and self.traffic.messages > 0 and endless:
@@ -274,6 +300,11 @@ class Setup:
         protocol = self.found_protocol
         if self.cast == RELAY and not protocol.having(Role.RELAY):
             raise InvalidInput(f"{protocol.name} cannot relay (accepted: cast multicast or unicast)")
+        if self.placed == NEAR and protocol.links is None:
+            raise InvalidInput(
+                f"{protocol.name} has no links between members that could be near"
+                " (accepted: placement network or random)"
+            )
         silence = self.param(Role.SILENCE, 0)  # refuses parameters that are not accepted
         if self.changed_only and protocol.declaration.row_width(self.sizes) > self.tracked_count:
             raise InvalidInput(f"{protocol.name} sends more than arrays (leave changed_only out)")
@@ -308,11 +339,6 @@ class Setup:
                 raise InvalidInput(f"{protocol.name} has nothing that rides (leave piggyback_ms out)")
 
     def _check_network(self) -> None:
-        if self.changed_only and self.guarded:
-            raise InvalidInput(
-                "changed_only needs messages that come once and members that stay"
-                " (leave it out, or resend_ms, duplicate, reorder and faults)"
-            )
         fails = any(fault.what in (CRASH, LEAVE) for fault in self.schedule.faults)
         if fails and self.param(Role.RESEND, 0) > 0 and not self.is_told and self.until_ms is None:
             raise InvalidInput("resends to members that are gone go on for ever (give until_ms or detect_ms)")
@@ -334,8 +360,11 @@ class Setup:
     @cached_property
     def schedule(self) -> Schedule:
         """The faults, read, with what a failure detector tells of them."""
-        read = read_schedule(self.faults, self.topology.member_count)
-        return with_detector(read, self.topology.member_count, self.detect_ms) if self.is_told else read
+        members = self.topology.member_count
+        read = read_schedule(self.faults, members)
+        if not self.is_told:
+            return read
+        return with_detector(read, members, self.detect_ms, spread_ms=self.detect_spread_ms, seed=self.seed)
 
     @property
     def is_told(self) -> bool:
@@ -462,6 +491,11 @@ class Setup:
     def faulty(self) -> bool:
         """Whether members come and go, or may be taken for gone."""
         return bool(self.schedule.faults) or self.param(Role.SILENCE, 0) > 0
+
+    @property
+    def may_miss(self) -> bool:
+        """Whether a message may be lost or overtaken by a later one, so that a receiver lacks it."""
+        return self.lossy or self.costs.has_detours or self.traffic.piggyback_ms > 0
 
     def replace(self, **changes: object) -> Setup:
         """Return the same set-up with some fields changed."""

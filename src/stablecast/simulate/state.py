@@ -54,6 +54,10 @@ DATA_KINDS = {DATA: "DATA", NAK: "NAK", HEARTBEAT: "HEARTBEAT", REQUEST: "REQUES
 
 RIDERS_MAX = 32
 """Stability messages that may wait at one member for a ride; more go on their own."""
+WHOLE_EVERY = 8
+"""Of the arrays that travel as changed entries, every so manieth is whole, where one may be missed."""
+SAVING_NOTHING, SAVING_BYTES, SAVING_TIME, SAVING_BOTH = 0, 1, 2, 3
+"""What a message has to save to ride on data: anything may ride, bytes on hops, time of hosts, or both."""
 BEATS_MAX = 16
 """Heartbeats that a sender spends on one silence; the last distance is then 65,536 times the first."""
 
@@ -68,6 +72,8 @@ class Plan:
     seed: int
     header_bytes: int
     entry_bytes: int
+    mtu_bytes: int
+    """The largest packet; 0 where messages travel whole."""
     wire_entries: int
     """Sequence numbers in an array on the wire, which may be more than are tracked."""
     trigger: int
@@ -98,12 +104,18 @@ class Plan:
     heartbeat_ps: int
     piggyback_ps: int
     """How long a stability message may wait for data to ride on; 0 for no riding."""
+    rides_for: int
+    """What a message has to save by riding, one of ``SAVING_*``."""
     changed_only: bool
-    """Whether an array counts only the entries that changed since the sender's last one of its type."""
+    """Whether an array travels as the entries that changed since the sender's last one of its type."""
+    may_miss: bool
+    """Whether a receiver may lack such a last one: something may be lost, or be overtaken."""
     protocol_timers: bool
     """Whether the protocol sets timers of its own."""
     autonomous: bool
     """Whether the protocol's members run by their own timers."""
+    successors: bool
+    """Whether the lowest-numbered member that is left starts executions when those before it are gone."""
     drains: bool
     """Whether such a protocol ends by itself; the run then goes on until no message is under way."""
     stop_at_first: bool
@@ -185,6 +197,8 @@ MEMBER = np.dtype(
         ("side", np.int64),  # of a partition
         ("left", np.int64),  # 1 once it was told to leave or crashed, and when
         ("left_at", np.int64),
+        ("told_before", np.int64),  # members with lower numbers that a failure detector has told it of
+        ("ahead", np.int64),  # of a coordinator: executions that were started before its own
         ("struck_first", np.int64),  # when it was struck off after that, by the first member and by the last
         ("struck_last", np.int64),
     ],
@@ -206,6 +220,14 @@ COLUMN = np.dtype(
     align=True,
 )
 
+STREAM = np.dtype(
+    [
+        ("execution", np.int64),  # of the array that the next one is compared with, 0 for none
+        ("dest", np.int64),  # whom it was for
+        ("sent", np.int64),  # how many executions have had one
+    ],
+    align=True,
+)
 FAULT = np.dtype([("at", np.int64), ("what", np.int64), ("member", np.int64), ("side", np.int64)], align=True)
 
 
@@ -232,8 +254,10 @@ class Counts(Record):
     """Executions that were started."""
     started_at: int
     """When the last of them was."""
+    starter: int
+    """The member that starts executions: 0, or its successor."""
     running: int
-    """1 from the start of an execution until member 0 has finished it."""
+    """1 from the start of an execution until the starter has finished it."""
     next_start: int
     """When the periodic trigger next starts an execution."""
     settled: int
@@ -255,7 +279,7 @@ class Counts(Record):
     riders: int
     """Stability messages that rode on data."""
     planned: int
-    """Executions that member 0 has finished; without a starter, rounds whose result some member knows."""
+    """Executions that the starter has finished; without one, rounds whose result some member knows."""
     trip_max: int
     """Longest time from a start to the first member's knowing the result."""
     stop: int
@@ -289,6 +313,10 @@ class Counts(Record):
     """1 + the members that were let in at the start; 0 before the run was opened."""
     attached_bytes: int
     """Bytes that the protocol put into data messages."""
+    carried_hop_bytes: int
+    """Bytes of the protocol inside data messages, riders and what is attached, on all hops."""
+    carried_host_ps: int
+    """What these bytes take of the hosts' time."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -317,8 +345,13 @@ class Group:
     """What goes with data messages: by column, number and place; the last place has its bytes."""
     audience: Annotated[Ints, "columns", "members"]
     """For each column and member, 1 if the column's messages are for it."""
+    streams: Annotated[Any, STREAM, "streams"]
+    """For changed entries only (:mod:`stablecast.simulate.changes`): where a member's arrays of a type stand,
+    the one that the next is compared with, the highest of each entry, and what each receiver has put
+    together."""
     last_sent: Annotated[Seqs, "remembering", "remembered_kinds", "tracked"]
-    """For changed entries only: the last array that a member sent of each type."""
+    highest_sent: Annotated[Seqs, "remembering", "remembered_kinds", "tracked"]
+    kept: Annotated[Seqs, "remembering", "remembering", "remembered_kinds", "tracked"]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -328,8 +361,12 @@ class Meters:
     counts: Counts
     hops: Annotated[Ints, KINDS_MAX]
     hop_bytes: Annotated[Ints, KINDS_MAX]
+    further_hops: Annotated[Ints, KINDS_MAX]
+    """Packets on all hops that are not the first of their message."""
     sent: Annotated[Ints, KINDS_MAX]
     sent_bytes: Annotated[Ints, KINDS_MAX]
+    host_ps: Annotated[Ints, KINDS_MAX]
+    """Time of all hosts to send and receive messages of each type."""
     members: Annotated[Any, MEMBER, "members"]
     first_learned: Annotated[Ints, "executions"]
     """For each execution, by its number modulo the length: from its start to the first member's knowing."""

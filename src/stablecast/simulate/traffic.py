@@ -97,10 +97,12 @@ def post_data(sim: Sim, column_number: int, seq: int, attached_bytes: int, now: 
 def data_message(sim: Sim, column_number: int, seq: int, dest: int, born: int) -> int:
     """Make a data message."""
     size = sim.header_bytes + sim.data_bytes
+    attached = 0
     if sim.attaches:
-        size += sim.attached[column_number, seq % sim.attached.shape[1], sim.attached.shape[2] - 1]
-    message = new_message(sim, DATA, sim.columns[column_number].leader, dest, size)
+        attached = sim.attached[column_number, seq % sim.attached.shape[1], sim.attached.shape[2] - 1]
+    message = new_message(sim, DATA, sim.columns[column_number].leader, dest, size + attached)
     record = sim.messages[message]
+    record.carried = attached
     record.column = column_number
     record.first = seq
     record.last = seq
@@ -115,7 +117,9 @@ def take_riders(sim: Sim, member: int, carrier: int) -> None:
     rider = record.rider
     sim.messages[carrier].rider = rider
     while rider >= 0:
-        sim.messages[carrier].wire_bytes += sim.messages[rider].wire_bytes - sim.header_bytes
+        size = sim.messages[rider].wire_bytes - sim.header_bytes
+        sim.messages[carrier].wire_bytes += size
+        sim.messages[carrier].carried += size
         sim.counts.riders += 1
         rider = sim.messages[rider].next
     record.rider = -1

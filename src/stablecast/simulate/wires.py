@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from stablecast.compiling import inlined, kernel
+from stablecast.compiling import apart, inlined, kernel
 from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
-from stablecast.simulate.network import DELAY, SHARED, next_link, receive_cost_ps, send_cost_ps
+from stablecast.simulate.hosts import (
+    give_to_host,
+    own_processor,
+    put_at_host,
+    receive_at_host,
+    sending_processor,
+)
+from stablecast.simulate.network import DELAY, PER_LINK, SHARED, next_link
+from stablecast.simulate.packets import bare_bytes, cut, has_come, new_train, packet_bytes
 from stablecast.simulate.queues import GROUP, LOST, RECEIVE, SEND, free_packet, new_packet, put
+from stablecast.simulate.source_trees import has_branches, is_branch
 from stablecast.simulate.state import Sim
 
 
@@ -29,8 +38,9 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
         free_packet(sim, packet)
         return
     message = sim.messages[sim.packets[packet].message]
+    size = packet_bytes(sim, packet)
     server = sim.servers[link]
-    leaves = max(now, server.free_at) + int(message.wire_bytes * sim.links[link].ps_per_byte + 0.5)
+    leaves = max(now, server.free_at) + int(size * sim.links[link].ps_per_byte + 0.5)
     server.free_at = leaves
     if queued == 0:
         server.leaving = packet
@@ -39,8 +49,13 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
     sim.counts.queue_sum += queued + 1
     sim.counts.queue_records += 1
     sim.counts.on_links += 1
-    sim.hops[message.kind] += 1
-    sim.hop_bytes[message.kind] += message.wire_bytes
+    if sim.packets[packet].part > 0:
+        sim.further_hops[message.kind] += 1
+    else:
+        sim.hops[message.kind] += 1
+    sim.hop_bytes[message.kind] += size
+    if message.carried > 0:
+        sim.counts.carried_hop_bytes += size - max(bare_bytes(sim, packet), 0)
     job = link
     if sim.links[link].loss > 0.0:
         server.taken += 1
@@ -62,32 +77,19 @@ def leave_link(sim: Sim, link: int, packet: int) -> None:
         server.leaving = sim.packets[packet].next
 
 
-@inlined
-def put_at_host(sim: Sim, server: int, packet: int, cost_ps: int, now: int) -> None:
-    """Queue a job on a serial processor."""
-    host = sim.servers[server]
-    host.free_at = max(now, host.free_at) + cost_ps
-    host.queued += 1
-    sim.counts.host_queue_max = max(sim.counts.host_queue_max, host.queued)
-    put(sim, server, packet, host.free_at)
-
-
-@inlined
-def receive_at_host(sim: Sim, member: int, packet: int, now: int) -> None:
-    """Queue a packet for reception by a member's processor."""
-    sim.packets[packet].job = RECEIVE
-    cost_ps = receive_cost_ps(sim, sim.messages[sim.packets[packet].message].wire_bytes)
-    put_at_host(sim, sim.link_count + sim.node_count + member, packet, cost_ps, now)
-
-
 @kernel
 def take_detour(sim: Sim, member: int, packet: int, now: int) -> bool:
-    """Let a message that has come be there a second time, later, or come later; tell whether it does that."""
+    """Let a message that has come be there a second time, later, or come later; tell whether it does that.
+
+    A message that was cut has come with the last of its packets; the others are at the host already.
+    """
+    if sim.mtu_bytes > 0 and not has_come(sim, member, packet):
+        return False
     record = sim.members[member]
     record.arrivals += 1
-    line = sim.link_count + sim.node_count + sim.member_count + member
+    line = sim.link_count + sim.node_count + sim.host_count + member
     if uniform(sim.seed, DETOUR_STREAM + member, 2 * record.arrivals) < sim.duplicate:
-        copy = new_packet(sim, sim.packets[packet].message, RECEIVE)
+        copy = new_train(sim, sim.packets[packet].message, sim.packets[packet].job)
         put(sim, line, copy, now + sim.detour_ps)
     if uniform(sim.seed, DETOUR_STREAM + member, 2 * record.arrivals + 1) < sim.reorder:
         put(sim, line, packet, now + sim.detour_ps)
@@ -98,34 +100,67 @@ def take_detour(sim: Sim, member: int, packet: int, now: int) -> bool:
 @kernel
 def post(sim: Sim, member: int, message: int, now: int) -> None:
     """Hand a message to its sender's host: as one, or as one for each member."""
+    if sim.mtu_bytes > 0:
+        cut(sim, message)
     if sim.one_by_one and sim.messages[message].dest == GROUP:
-        own = new_packet(sim, message, RECEIVE)  # made first: a full link may drop all others at once
+        own = new_train(sim, message, RECEIVE)  # made first: a full link may drop all others at once
         for j in range(sim.member_count):
             if j != member:
-                packet = new_packet(sim, message, SEND)
+                packet = new_train(sim, message, SEND)
                 sim.packets[packet].dest = j
                 hand_over(sim, member, packet, message, now)
         receive_at_host(sim, member, own, now)
     else:
-        hand_over(sim, member, new_packet(sim, message, SEND), message, now)
+        hand_over(sim, member, new_train(sim, message, SEND), message, now)
 
 
 @kernel
 def hand_over(sim: Sim, member: int, packet: int, message: int, now: int) -> None:
-    """Hand a packet to its sender's host; what a member sends to itself is not counted."""
+    """Hand a message to its sender's host; what a member sends to itself is not counted."""
     if sim.packets[packet].dest != member:
         sim.sent[sim.messages[message].kind] += 1
         sim.sent_bytes[sim.messages[message].kind] += sim.messages[message].wire_bytes
-    if sim.hosts_free:
+    if sim.host_model == PER_LINK:
+        hand_over_by_links(sim, member, packet, message, now)
+    elif sim.hosts_free and sim.packets[packet].part >= 0:
         launch(sim, member, packet, now)
     else:
-        cost_ps = send_cost_ps(sim, sim.messages[message].wire_bytes)
-        put_at_host(sim, sim.link_count + sim.node_count + member, packet, cost_ps, now)
+        give_to_host(sim, own_processor(sim, member), packet, SEND, now)
+
+
+@kernel
+def hand_over_by_links(sim: Sim, member: int, packet: int, message: int, now: int) -> None:
+    """Hand a message to the processors of the links that it leaves by, and of the member to itself."""
+    node = sim.member_node[member]
+    dest = sim.packets[packet].dest
+    if dest == GROUP and sim.by_source:
+        for way in range(sim.way_start[node], sim.way_start[node + 1]):
+            if is_branch(sim, member, way):
+                copy = new_train(sim, message, SEND)
+                give_to_host(sim, sending_processor(sim, sim.way_link[way]), copy, SEND, now)
+    elif dest == GROUP:
+        for k in range(sim.nodes[node].cast_start, sim.nodes[node].cast_stop):
+            copy = new_train(sim, message, SEND)
+            give_to_host(sim, sending_processor(sim, sim.cast_link[k]), copy, SEND, now)
+    elif dest != member:
+        link = next_link(sim, node, sim.member_node[dest])
+        give_to_host(sim, sending_processor(sim, link), packet, SEND, now)
+        return
+    give_to_host(sim, own_processor(sim, member), packet, SEND, now)
+
+
+@kernel
+def leave_by(sim: Sim, link: int, packet: int, now: int) -> None:
+    """Let a packet leave that the processor of a link has sent."""
+    put_on_link(sim, link, packet, now)
 
 
 @kernel
 def launch(sim: Sim, member: int, packet: int, now: int) -> None:
-    """Let a message leave its sender's node: towards one member, or along the tree and back to itself."""
+    """Let a packet leave its sender's node: towards one member, or along the tree and back to itself.
+
+    Where each link has a processor, this is the one of the member to itself.
+    """
     message = sim.packets[packet].message
     node = sim.member_node[member]
     dest = sim.packets[packet].dest
@@ -134,11 +169,35 @@ def launch(sim: Sim, member: int, packet: int, now: int) -> None:
     elif dest != GROUP:
         link = next_link(sim, node, sim.member_node[dest])
         put_on_link(sim, link, packet, now)
+    elif sim.host_model == PER_LINK:
+        receive_at_host(sim, member, packet, now)
+    elif sim.by_source:
+        branch(sim, node, packet, now)
+        receive_at_host(sim, member, packet, now)
     else:
         for k in range(sim.nodes[node].cast_start, sim.nodes[node].cast_stop):
-            copy = new_packet(sim, message, SEND)
+            copy = new_packet(sim, message, SEND, sim.packets[packet].part)
             put_on_link(sim, sim.cast_link[k], copy, now)
         receive_at_host(sim, member, packet, now)
+
+
+@apart
+def branch(sim: Sim, node: int, packet: int, now: int) -> None:
+    """Put copies of a packet on the links that lead down the tree of its source."""
+    message = sim.packets[packet].message
+    source = sim.messages[message].source
+    for way in range(sim.way_start[node], sim.way_start[node + 1]):
+        if is_branch(sim, source, way):
+            copy = new_packet(sim, message, SEND, sim.packets[packet].part)
+            put_on_link(sim, sim.way_link[way], copy, now)
+
+
+@inlined
+def goes_on(sim: Sim, node: int, message: int) -> bool:
+    """Tell whether a node that got a multicast by a link has to forward it."""
+    if sim.by_source:
+        return has_branches(sim, sim.messages[message].source, node)
+    return bool(sim.nodes[node].cast_stop - sim.nodes[node].cast_start > 1)
 
 
 @inlined
@@ -165,9 +224,13 @@ def forward(sim: Sim, node: int, packet: int, now: int) -> None:
         link = next_link(sim, node, sim.member_node[dest])
         put_on_link(sim, link, packet, now)
         return
+    if sim.by_source:
+        branch(sim, node, packet, now)
+        free_packet(sim, packet)
+        return
     back = sim.packets[packet].job ^ 1
     for k in range(sim.nodes[node].cast_start, sim.nodes[node].cast_stop):
         if sim.cast_link[k] != back:
-            copy = new_packet(sim, message, SEND)
+            copy = new_packet(sim, message, SEND, sim.packets[packet].part)
             put_on_link(sim, sim.cast_link[k], copy, now)
     free_packet(sim, packet)

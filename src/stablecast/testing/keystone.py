@@ -34,10 +34,11 @@ from stablecast.errors import InvalidInput, SafetyViolation, StablecastError
 from stablecast.protocols import is_known, naming_lines
 from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols.contract import Protocol, Role
+from stablecast.simulate.costs import HOST_MODELS
 from stablecast.simulate.options import Options
-from stablecast.simulate.plain import TooLong, run_plain
 from stablecast.simulate.run import simulate
 from stablecast.simulate.setup import Setup
+from stablecast.testing.reference.driver import TooLong, run_plain
 
 FAULTS = ("loss", "duplicate", "reorder", "crash")
 SEEDS = range(20)
@@ -186,7 +187,7 @@ class _Draw:
         drawn = {"seed": self._seed, **self.network(), **self.traffic(), **self.faults()}
         for option, values in self._check.options.items():
             drawn[option] = self.one(values)
-        return drawn
+        return drawn | self.packets()
 
     def network(self) -> dict[str, Any]:
         """Return a topology of at most 16 members, and its costs."""
@@ -202,9 +203,15 @@ class _Draw:
             shape |= {"degree": 2, "height": 3}
         elif name == "random-graph":
             shape |= {"nodes": self.members, "edge_probability": 0.5}
+            shape |= self.one(({}, {"cast": "multicast"}, {"cast": "multicast", "multicast_tree": "source"}))
         else:
             shape |= {"nodes": self.members + self.one((0, 5)), "degree": 3}
         return shape | costs
+
+    def packets(self) -> dict[str, Any]:
+        """Return what messages are cut into, and how hosts send them."""
+        drawn = {"mtu_bytes": self.one((0, 0, 60, 400)), "host_model": self.one(HOST_MODELS)}
+        return {name: value for name, value in drawn.items() if value not in (0, HOST_MODELS[0])}
 
     def traffic(self) -> dict[str, Any]:
         """Return data traffic, and when executions start."""
@@ -237,7 +244,8 @@ class _Draw:
             if name in check.faults and self.chance():
                 drawn[option] = self.one(values)
         if "crash" in check.faults and self.members > 2 and self.chance():
-            drawn["faults"] = f"crash {self.one(range(1, self.members))} at {self.one((1, 15, 60))}"
+            first = 0 if check.protocol.runs.successors else 1
+            drawn["faults"] = f"crash {self.one(range(first, self.members))} at {self.one((1, 15, 60))}"
             drawn["detect_ms"] = self.one((0.0, 20.0))
         return drawn | {"until_ms": UNTIL_MS_LOSSY if _can_stall(drawn) else UNTIL_MS}
 

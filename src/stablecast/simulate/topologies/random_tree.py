@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from stablecast.errors import InvalidInput
 from stablecast.overlays import Tree
 from stablecast.simulate.topologies import Topology
-from stablecast.theory.hierarchical import random_tree_level_probabilities
+from stablecast.theory.trees import random_tree_level_probabilities
 
 TRIES = 1000
 

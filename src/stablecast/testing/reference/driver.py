@@ -23,16 +23,18 @@ from stablecast.compiling.views import BY_KIND
 from stablecast.errors import SafetyViolation, StablecastError
 from stablecast.overlays import contract_tree
 from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
+from stablecast.protocols.layers.succession import REIGN
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
 from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, Fault
-from stablecast.simulate.plain_network import Calendar, Entry, Letter, Network
-from stablecast.simulate.plain_result import PlainRun, PlainTraffic
-from stablecast.simulate.plain_traffic import DataTraffic, Event
 from stablecast.simulate.prepare import initial_received, make_attached, make_plan, place_members
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
 from stablecast.simulate.traffic import HANDLE_EVENT
+from stablecast.testing.reference.changes import Kept, Stream, WentBack, whole
+from stablecast.testing.reference.network import Calendar, Entry, Letter, Network
+from stablecast.testing.reference.result import PlainRun, PlainTraffic
+from stablecast.testing.reference.traffic import DataTraffic, Event
 
 EVENTS_MAX = 1_000_000
 
@@ -48,8 +50,9 @@ class Seat:
     machine: Machine
     declared: NDArray[np.int64]
     """What it has called stable so far."""
-    last_sent: dict[int, NDArray[np.int64]] = field(default_factory=dict)
-    """For changed entries only: the last array that it sent of each kind."""
+    streams: dict[int, Stream] = field(default_factory=dict)
+    """For changed entries only: its arrays of each kind, and what it has of each kind of each other."""
+    kept: dict[tuple[int, int], Kept] = field(default_factory=dict)
     timer: Entry | None = None
     sent: int = 0
     received: int = 0
@@ -60,6 +63,8 @@ class Seat:
     rtt_ps: int = 0
     finished: int = 0
     settled: bool = False
+    told_of: set[int] = field(default_factory=set)
+    """Members that a failure detector has told it of."""
     alive: bool = True
     """Whether it is there: not before it joins, nor after it crashes or leaves."""
     admitted: int = 1
@@ -114,6 +119,7 @@ class _Driver:
             self.handle,
             seed=self.plan.seed,
             routes=setup.routes,
+            multicast_tree=setup.multicast_tree,
             one_by_one=self.plan.one_by_one,
             sample_ps=self.plan.sample_ps,
             loss_until_ps=self.plan.loss_until_ps,
@@ -124,7 +130,7 @@ class _Driver:
         received = [seat.machine.me.received for seat in self.seats]
         self.traffic = DataTraffic(setup, self.plan, self.network, received, self.events)
         self.traffic.attach = self.attach
-        self.stopped = False
+        self.opened = self.stopped = False
         self.faults_to_come = len(setup.schedule.faults)
         self.returning: int | None = None
         self.waiting: list[Fault] = []
@@ -134,6 +140,12 @@ class _Driver:
         self.constructed = np.zeros(setup.tracked_count, np.int64)
         self.kind_bytes = setup.found_protocol.declaration.wire_bytes(setup.sizes)
         self.omitted = 0
+        self.starter = 0
+        """Who starts executions: member 0, or its successor."""
+        self.ahead: dict[int, int] = {}
+        """For each member that has started executions, how many there were before its own."""
+        self.asked_at_ps = 0
+        """When a member last started an execution, be it a new one or one that another had started."""
         self.running = False
         self.planned = 0
         self.given_up = 0
@@ -145,7 +157,7 @@ class _Driver:
         self.start_gap_max_ps = 0
         self.learned_at_ps: dict[int, list[int]] = {}
         """For each execution, when each member that knows its result learned it, in that order."""
-        self.root_rtt_ps: list[int] = []
+        self.root_rtt_ps: dict[int, int] = {}
         self.round_trip_max_ps = 0
 
     def open(self) -> None:
@@ -163,8 +175,9 @@ class _Driver:
                     self.after_call(member, seat.machine.init(0), 0)
         for member in range(len(self.seats)):
             self.set_timer(member)
+        self.opened = True
         self.begin()
-        self.set_timer(0)
+        self.set_timer(self.starter)
 
     def handle(self, member: int, letter: Letter) -> None:
         """Let a member receive a message, with what rides inside it."""
@@ -177,7 +190,7 @@ class _Driver:
             for rider in letter.riders:
                 if rider.dest in (GROUP, member):
                     self.handle_protocol(member, rider)
-            if member == 0 and self.plan.trigger == PRESSURE:
+            if member == self.starter and self.plan.trigger == PRESSURE:
                 self.begin()
         self.set_timer(member)
 
@@ -200,15 +213,16 @@ class _Driver:
         """Give a stability message to a member's machine."""
         seat, now_ps = self.seats[member], self.calendar.now_ps
         seat.received += 1
-        seat.begun_at_ps.setdefault(letter.execution, now_ps)
+        seat.begun_at_ps.setdefault(self.ordinal(letter.execution), now_ps)
         if self.wire_log:
             self.events.append((HANDLE_EVENT, now_ps, member, letter.source, letter.execution, letter.kind))
-        message = Received(letter.kind, letter.source, letter.numbers, letter.array)
+        array = letter.array if letter.entries is None else self.take_changes(member, letter)
+        message = Received(letter.kind, letter.source, letter.numbers, array)
         sent = seat.machine.receive(message, now_ps)
         self.after_call(member, sent, letter.depth)
         if self.returning is not None:
             self.come_in(self.returning)
-        if member == 0:
+        if member == self.starter:
             self.begin()
 
     def strike(self, fault: Fault) -> None:
@@ -238,10 +252,23 @@ class _Driver:
             column = -1 if led is None else led.number
             sent = seat.machine.gone(fault.side, self.calendar.now_ps, column)
             self.after_call(fault.member, sent, 0)
-            if self.started_at_ps:
-                if fault.member == 0:
+            seat.told_of.add(fault.side)
+            if self.plan.successors and seat.told_of >= set(range(fault.member)):
+                self.take_over(fault.member)
+            if self.opened:
+                if fault.member == self.starter:
                     self.begin()
                 self.set_timer(fault.member)
+
+    def take_over(self, member: int) -> None:
+        """Make a member the starter; it begins anew what another one left behind."""
+        if member == self.starter:
+            return
+        self.starter = member
+        unfinished = any(self.ordinal(s.finished) < len(self.started_at_ps) for s in self.seats if s.alive)
+        if self.started_at_ps and (self.running or (self.is_over() and unfinished)):
+            self.planned -= not self.running
+            self.call_start()
 
     def let_in(self, fault: Fault) -> None:
         """Let a member join, or wait for the next round where admission is limited."""
@@ -324,21 +351,34 @@ class _Driver:
         return everything
 
     def begin(self) -> None:
-        """Let member 0 start an execution if one is due."""
-        if not self.start_is_due():
-            return
-        seat, now_ps = self.seats[0], self.calendar.now_ps
-        last_start_ps = self.started_at_ps[-1] if self.started_at_ps else 0
-        self.start_gap_max_ps = max(self.start_gap_max_ps, now_ps - last_start_ps)
-        self.started_at_ps.append(now_ps)
-        self.given_up += self.running
+        """Let the starter begin a new execution if one is due."""
+        if self.start_is_due():
+            now_ps = self.calendar.now_ps
+            self.started_at_ps.append(now_ps)
+            self.given_up += self.running
+            self.next_start_ps = max(self.next_start_ps + self.plan.period_ps, now_ps)
+            self.call_start()
+
+    def call_start(self) -> None:
+        """Let the starter begin the newest execution."""
+        seat, now_ps = self.seats[self.starter], self.calendar.now_ps
+        self.start_gap_max_ps = max(self.start_gap_max_ps, now_ps - self.asked_at_ps)
+        self.asked_at_ps = now_ps
         self.running = True
-        self.next_start_ps = max(self.next_start_ps + self.plan.period_ps, now_ps)
         sent = seat.machine.start(now_ps)
+        execution = sent[0].numbers[0]
+        if self.plan.successors:
+            self.ahead[self.starter] = len(self.started_at_ps) - execution % REIGN
         if all(each.dest != GROUP for each in sent):
             # Its first message does not come back to it, so it takes part from the start on.
-            seat.begun_at_ps[sent[0].numbers[0]] = now_ps
-        self.after_call(0, sent, 0)
+            seat.begun_at_ps.setdefault(self.ordinal(execution), now_ps)
+        self.after_call(self.starter, sent, 0)
+
+    def ordinal(self, execution: int) -> int:
+        """Return which of all executions one is; what a successor begins anew counts as the same."""
+        if not self.plan.successors or execution == 0:
+            return execution
+        return execution % REIGN + self.ahead[execution // REIGN]
 
     def is_over(self) -> bool:
         """Tell whether no further execution is to be started."""
@@ -349,8 +389,8 @@ class _Driver:
         return all(seat.settled for seat in self.seats)
 
     def start_is_due(self) -> bool:
-        """Tell whether member 0 should begin an execution now."""
-        if self.is_over() or not self.seats[0].alive:
+        """Tell whether the starter should begin a new execution now."""
+        if self.is_over() or not self.seats[self.starter].alive:
             return False
         if self.running:
             return self.calendar.now_ps >= self.retry_at_ps()
@@ -358,20 +398,21 @@ class _Driver:
             return True
         if self.plan.trigger == PERIODIC:
             return self.calendar.now_ps >= self.next_start_ps
-        sender = self.traffic.stations[0]
-        assert sender.column is not None
-        # A sender that is done counts as full, or the rest would never become stable.
-        return sender.to_send == 0 or sender.column.sent - sender.column.stable >= self.plan.threshold
+        sender = self.traffic.stations[self.starter]
+        # One that has nothing to send counts as full, or the rest would never become stable.
+        if sender.column is None or sender.to_send == 0:
+            return True
+        return sender.column.sent - sender.column.stable >= self.plan.threshold
 
     def retry_at_ps(self) -> int:
         """Return when to give up the execution that runs."""
-        return self.started_at_ps[-1] + self.plan.retry_ps if self.plan.retry_ps else NEVER
+        return self.asked_at_ps + self.plan.retry_ps if self.plan.retry_ps else NEVER
 
     def set_timer(self, member: int) -> None:
         """Bring a member's timer up to date."""
         own_timer = self.seats[member].machine.next_timer()
         due_ps = min(self.traffic.deadline_ps(member), NEVER if own_timer is None else own_timer)
-        if member == 0 and not self.is_over():
+        if member == self.starter and not self.is_over():
             if self.running:
                 due_ps = min(due_ps, self.retry_at_ps())
             elif self.plan.trigger == PERIODIC:
@@ -397,7 +438,7 @@ class _Driver:
         if own_timer is not None and own_timer <= now_ps:
             sent = machine.handle_timer(now_ps)
             self.after_call(member, self.without_omissions(member, sent), 0)
-        if member == 0:
+        if member == self.starter:
             self.begin()
         self.set_timer(member)
 
@@ -421,8 +462,8 @@ class _Driver:
         for each in sent:
             self.send(member, each, depth + 1)
         self.note_changes(member)
-        if learned > seat.learned and not self.plan.roundless:
-            self.note_learned(member, learned)
+        if self.ordinal(learned) > seat.learned and not self.plan.roundless:
+            self.note_learned(member, self.ordinal(learned))
         if self.check(member, declared=learned > 0) and self.plan.roundless:
             self.note_end_so_far()
             self.see_whether_over()
@@ -431,9 +472,9 @@ class _Driver:
             self.note_end_so_far()
             if self.plan.autonomous:
                 self.see_whether_over()
-            elif member == 0:
+            elif member == self.starter:
                 self.planned += 1
-                if finished == len(self.started_at_ps):
+                if self.ordinal(finished) == len(self.started_at_ps):
                     self.running = False
 
     def note_end_so_far(self) -> None:
@@ -443,27 +484,42 @@ class _Driver:
 
     def send(self, member: int, sent: Sent, depth: int) -> None:
         """Put a machine's message on its way, alone or inside a data message."""
-        payload = self.payload_bytes(member, sent) if sent.payload == BY_KIND else sent.payload
+        payload = self.kind_bytes[sent.kind] if sent.payload == BY_KIND else sent.payload
         size = self.plan.header_bytes + payload
         letter = Letter(sent.kind, member, sent.dest, size, sent.numbers, depth, sent.array)
+        if sent.array is not None and self.plan.changed_only:
+            self.pack_changes(letter, sent.array, shrinks=sent.payload == BY_KIND)
         self.rounds = max(self.rounds, depth)
         each = sent.dest == GROUP and self.plan.one_by_one
         self.seats[member].sent += len(self.seats) - 1 if each else sent.dest != member
         if not self.traffic.offer_ride(letter):
             self.network.post(letter)
 
-    def payload_bytes(self, member: int, sent: Sent) -> int:
-        """Return a message's bytes beyond the header: all entries, or the changed ones and their places."""
-        whole = self.kind_bytes[sent.kind]
-        if sent.array is None or not self.plan.changed_only:
-            return whole
-        full = self.plan.wire_entries * self.plan.entry_bytes
-        last_sent = self.seats[member].last_sent
-        last = last_sent.get(sent.kind, np.zeros_like(sent.array))
-        last_sent[sent.kind] = sent.array.astype(np.int64)
-        changed = int((sent.array != last).sum())
-        few = changed * self.plan.wire_entries // sent.array.size * 2 * self.plan.entry_bytes
-        return whole - max(full - few, 0)
+    def pack_changes(self, letter: Letter, array: NDArray[np.integer[Any]], *, shrinks: bool) -> None:
+        """Let only changed entries of a message's array travel, with their places, if that is shorter."""
+        seat, plan = self.seats[letter.source], self.plan
+        stream = seat.streams.setdefault(letter.kind, Stream(array.size, plan.may_miss))
+        execution = None if plan.roundless else letter.execution
+        try:
+            entries = stream.changes(array, letter.dest, execution, seat.learned)
+        except WentBack:
+            self.violation("an array of which only changed entries travel went back", letter.source)
+        full = plan.wire_entries * plan.entry_bytes
+        few = len(entries) * plan.wire_entries // array.size * 2 * plan.entry_bytes
+        shorter = shrinks and few < full
+        letter.entries = entries if shorter else whole(array)
+        letter.size -= full - few if shorter else 0
+        letter.array = None
+
+    def take_changes(self, member: int, letter: Letter) -> NDArray[np.integer[Any]]:
+        """Put a message's array together from what came and what a member has of its kind and source."""
+        assert letter.entries is not None
+        stream = self.seats[letter.source].streams[letter.kind]
+        nothing = Kept(np.zeros(stream.width, np.int64))
+        array = self.seats[member].kept.setdefault((letter.source, letter.kind), nothing).take(letter.entries)
+        if (array > stream.highest).any():
+            self.violation("changed entries were put together to more than was sent", member)
+        return array
 
     def note_learned(self, member: int, execution: int) -> None:
         """Measure that a member knows the result of an execution."""
@@ -475,8 +531,8 @@ class _Driver:
         else:
             seat.rtt_ps = now_ps - seat.begun_at_ps[execution]
         self.learned_at_ps.setdefault(execution, []).append(now_ps)
-        if member == 0:
-            self.root_rtt_ps.append(seat.rtt_ps)
+        if member == self.starter:
+            self.root_rtt_ps[execution] = seat.rtt_ps
             self.round_trip_max_ps = max(self.round_trip_max_ps, now_ps - self.started_at_ps[execution - 1])
 
     def note_learned_by_timers(self, execution: int) -> None:
@@ -563,7 +619,7 @@ class _Driver:
         if self.plan.messages_each and not self.plan.executions:
             return all(seat.settled for seat in self.seats)
         there = [seat for seat in self.seats if seat.alive]
-        finished = all(seat.finished == len(self.started_at_ps) for seat in there)
+        finished = all(self.ordinal(seat.finished) == len(self.started_at_ps) for seat in there)
         if self.plan.faulty and self.plan.executions:
             return finished and bool(there) and len(self.started_at_ps) >= self.plan.executions
         if self.plan.messages_each:
@@ -580,6 +636,10 @@ class _Driver:
             events=self.events,
             hops=dict(network.hops),
             hop_bytes=dict(network.hop_bytes),
+            packet_hops=dict(network.packet_hops),
+            carried_hop_bytes=network.carried_hop_bytes,
+            host_ps=dict(network.host_ps),
+            carried_host_ps=network.carried_host_ps,
             sent=dict(network.sent),
             sent_bytes=dict(network.sent_bytes),
             attached_bytes=self.traffic.attached_bytes,
@@ -602,7 +662,7 @@ class _Driver:
             processed=[seat.sent + seat.received for seat in self.seats],
             learned_at_ps=[seat.learned_at_ps for seat in self.seats],
             rtt_ps=[seat.rtt_ps for seat in self.seats],
-            root_rtt_ps=self.root_rtt_ps,
+            root_rtt_ps=list(self.root_rtt_ps.values()),
             first_learned_ps=[times[0] - since[each] for each, times in self.learned_at_ps.items()],
             last_learned_ps=[times[-1] - since[each] for each, times in self.learned_at_ps.items()],
             round_trip_max_ps=self.round_trip_max_ps,

@@ -54,6 +54,11 @@ class Node:
         assert link is not None
         return link
 
+    def links(self) -> list[Link]:
+        """Return the links that leave from here."""
+        tree_links = [self.up, *(child.down for child in self.children)]
+        return [link for link in tree_links if link is not None] + self.further
+
     def members_below(self) -> int:
         """Count the members on this node and below it."""
         return (self.member is not None) + sum(child.members_below() for child in self.children)
@@ -102,10 +107,8 @@ def find_routes(nodes: list[Node], policy: str, base_ps: int) -> None:
     """
     leading: dict[int, list[Link]] = {node.number: [] for node in nodes}
     for node in nodes:
-        tree_links = [node.up, *(child.down for child in node.children)]
-        for link in [*tree_links, *node.further]:
-            if link is not None:
-                leading[link.end.number].append(link)
+        for link in node.links():
+            leading[link.end.number].append(link)
         node.routes = {}
     for target in nodes:
         best = {target.number: (0, 0)}
@@ -130,3 +133,15 @@ def find_routes(nodes: list[Node], policy: str, base_ps: int) -> None:
                     and link.number < routes[target.number].number
                 ):
                     routes[target.number] = link
+
+
+def source_tree(root: Node, homes: list[Node]) -> dict[int, list[Link]]:
+    """Return the links by which a multicast leaves each node: the ways from all members to the root, back."""
+    found: dict[int, dict[int, Link]] = {}
+    for node in homes:
+        while node is not root:
+            up = node.link_towards(root)
+            node = up.end
+            down = next(link for link in node.links() if link.number == up.number ^ 1)
+            found.setdefault(node.number, {})[down.number] = down
+    return {number: [links[k] for k in sorted(links)] for number, links in found.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stablecast.simulate.plain_traffic import Event
+from stablecast.testing.reference.traffic import Event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +16,14 @@ class PlainRun:
     hops: dict[int, int]
     """Messages on all hops, by kind; data traffic included."""
     hop_bytes: dict[int, int]
+    packet_hops: dict[int, int]
+    """Packets on all hops, by kind."""
+    carried_hop_bytes: int
+    """Bytes of the protocol inside data messages, on all hops of the data."""
+    host_ps: dict[int, int]
+    """Time of all hosts to send and receive, by kind."""
+    carried_host_ps: int
+    """What the protocol's bytes inside data messages take of it."""
     sent: dict[int, int]
     """Messages handed to their sender's host, by kind; a multicast is one."""
     sent_bytes: dict[int, int]

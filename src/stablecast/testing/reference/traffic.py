@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from stablecast.multicast.fifo import ASK_MAX
 from stablecast.protocols.contract import GROUP
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
-from stablecast.simulate.plain_network import Letter, Network
+from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.queues import NEVER
-from stablecast.simulate.setup import Setup, sender_columns, sender_members
+from stablecast.simulate.setup import PIGGYBACKS, Setup, sender_columns, sender_members
 from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, NAK, REQUEST, RIDERS_MAX, Plan
 from stablecast.simulate.traffic import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
+from stablecast.testing.reference.network import Letter, Network
 
 Event = tuple[int, int, int, int, int, int]
 """A row of the trace: code, time in ps, member, column or source, number or execution, bytes or kind."""
@@ -176,8 +177,7 @@ class DataTraffic:
             for number in range(len(self.columns)):
                 self._ask(station, number)
         if station.rider_at_ps <= now_ps:
-            for letter in self._unload(station):
-                self.network.post(letter)
+            self._send_riders(station)
 
     def _hand_over(self, station: Station) -> None:
         """Send a sender's next message, hand it to the leader, or wait for room."""
@@ -226,15 +226,24 @@ class DataTraffic:
         self.attached_bytes += attached
         letter = self._data(column, column.sent, GROUP)
         letter.riders = self._unload(leader)
-        letter.size += sum(rider.size - self.plan.header_bytes for rider in letter.riders)
+        riding = sum(rider.size - self.plan.header_bytes for rider in letter.riders)
+        letter.size += riding
+        letter.carried += riding
         self.rode += len(letter.riders)
         self.network.post(letter)
 
     def _data(self, column: Column, seq: int, dest: int) -> Letter:
-        size = self.plan.header_bytes + self.plan.data_bytes + column.attached_bytes[seq]
-        born_ps = column.born_ps[seq]
+        attached = column.attached_bytes[seq]
         return Letter(
-            DATA, column.leader, dest, size, column=column.number, first=seq, last=seq, born_ps=born_ps
+            DATA,
+            column.leader,
+            dest,
+            self.plan.header_bytes + self.plan.data_bytes + attached,
+            carried=attached,
+            column=column.number,
+            first=seq,
+            last=seq,
+            born_ps=column.born_ps[seq],
         )
 
     def catch_up(
@@ -249,15 +258,44 @@ class DataTraffic:
         station.hold(int((received - stable).sum()) - station.held, self.now_ps)
 
     def offer_ride(self, letter: Letter) -> bool:
-        """Let a stability message wait for its sender's next data message, if that is due soon enough."""
+        """Let a stability message wait for its sender's next data message, if that is worth it.
+
+        The data must be due soon enough, and riding must save what the run looks at.  Changed entries do not
+        overtake others of their type: if these do not wait, those wait no longer.
+        """
         station, patience_ps = self.stations[letter.source], self.plan.piggyback_ps
-        soon = station.send_at_ps <= self.now_ps + patience_ps
-        if patience_ps == 0 or not soon or len(station.riders) >= RIDERS_MAX:
+        soon = station.leads() is not None and station.send_at_ps <= self.now_ps + patience_ps
+        worth = patience_ps > 0 and soon and len(station.riders) < RIDERS_MAX
+        if not worth or not self._saves(letter):
+            if letter.entries is not None and any(rider.kind == letter.kind for rider in station.riders):
+                self._send_riders(station)
             return False
         if not station.riders:
             station.rider_at_ps = self.now_ps + patience_ps
         station.riders.append(letter)
         return True
+
+    def _saves(self, letter: Letter) -> bool:
+        """Compare what a message puts on hops, and takes of hosts, inside data and on its own."""
+        network, wanted = self.network, PIGGYBACKS[self.plan.rides_for]
+        size, inside = letter.size, letter.size - self.plan.header_bytes
+        byte_ps = self.network.costs.send_us_per_byte * PS_PER_US
+        bytes_alone = size * network.hops_to(letter.source, letter.dest)
+        bytes_inside = inside * network.hops_to(letter.source, GROUP)
+        ps_alone = network.hosts.send_ps(size) * network.host_uses(letter.dest)
+        ps_inside = byte_ps * inside * network.host_uses(GROUP)
+        return {
+            "all": True,
+            "bytes": bytes_inside < bytes_alone,
+            "time": ps_inside < ps_alone,
+            "both": (bytes_inside <= bytes_alone and ps_inside <= ps_alone)
+            and (bytes_inside, ps_inside) != (bytes_alone, ps_alone),
+        }[wanted]
+
+    def _send_riders(self, station: Station) -> None:
+        """Send what waits for a ride on its own."""
+        for letter in self._unload(station):
+            self.network.post(letter)
 
     def _unload(self, station: Station) -> list[Letter]:
         riders, station.riders, station.rider_at_ps = station.riders, [], NEVER

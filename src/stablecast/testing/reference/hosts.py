@@ -1,0 +1,90 @@
+"""The hosts of the plain driver: who sends and receives a packet, and how long that takes.
+
+It is the model of :mod:`stablecast.simulate.hosts` told a second time: a job for each packet, at the
+processor that the host model names, or at none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from stablecast.simulate.costs import PS_PER_US, Costs
+
+if TYPE_CHECKING:
+    from stablecast.testing.reference.network import Action, Calendar
+    from stablecast.testing.reference.nodes import Link
+
+
+class Processor:
+    """A server that does one job after the other."""
+
+    def __init__(self, calendar: Calendar, number: int) -> None:
+        self.calendar = calendar
+        self.number = number
+        self.jobs: deque[tuple[int, Action]] = deque()
+        self.queue_max = 0
+
+    def put(self, cost_ps: int, action: Action) -> None:
+        """Queue a job; ``action`` follows when it is done."""
+        self.jobs.append((cost_ps, action))
+        self.queue_max = max(self.queue_max, len(self.jobs))
+        if len(self.jobs) == 1:
+            self._begin()
+
+    def _begin(self) -> None:
+        cost_ps, _ = self.jobs[0]
+        self.calendar.add(self.calendar.now_ps + cost_ps, self.number, self._end)
+
+    def _end(self) -> None:
+        _, action = self.jobs.popleft()
+        if self.jobs:
+            self._begin()
+        action()
+
+
+class Delay(Processor):
+    """A server that does any number of jobs at a time."""
+
+    def put(self, cost_ps: int, action: Action) -> None:
+        """Begin a job at once."""
+        self.calendar.add(self.calendar.now_ps + cost_ps, self.number, action)
+
+
+class Hosts:
+    """All hosts of a group, by the model that the costs name."""
+
+    def __init__(self, costs: Costs, calendar: Calendar, *, first: int, members: int, links: int) -> None:
+        self.costs = costs
+        self.per_link = costs.host_model == "per-link" and not costs.hosts_free
+        kind = Delay if costs.host_model == "delay" and not costs.hosts_free else Processor
+        self.own = [kind(calendar, first + i) for i in range(members)]
+        of_links = first + members
+        count = links if self.per_link else 0
+        self.sending = [Processor(calendar, of_links + k) for k in range(count)]
+        self.receiving = [Processor(calendar, of_links + count + k) for k in range(count)]
+        self.end = of_links + 2 * count
+        """The number behind that of the last server."""
+
+    @property
+    def processors(self) -> list[Processor]:
+        """Every processor of every host."""
+        return [*self.own, *self.sending, *self.receiving]
+
+    def send(self, member: int, link: Link | None, size: int, action: Action) -> None:
+        """Let a member send a packet, by a link where each has a processor."""
+        processor = self.sending[link.number] if self.per_link and link else self.own[member]
+        processor.put(self.cost_ps(size, 1.0), action)
+
+    def receive(self, member: int, link: Link | None, size: int, action: Action) -> None:
+        """Let a member receive a packet that came by a link, or from itself."""
+        processor = self.receiving[link.number] if self.per_link and link else self.own[member]
+        processor.put(self.cost_ps(size, self.costs.receive_factor), action)
+
+    def cost_ps(self, size: int, factor: float) -> int:
+        """Return what a packet takes a processor, as a multiple of what it takes to send it."""
+        return int(self.send_ps(size) * factor + 0.5)
+
+    def send_ps(self, size: int) -> float:
+        """Return the time to send so many bytes as one, before it is rounded."""
+        return self.costs.send_us * PS_PER_US + self.costs.send_us_per_byte * PS_PER_US * size

@@ -1,0 +1,411 @@
+"""The network of the plain driver: links, routers and hosts as objects, and a calendar of what they do.
+
+It is the model of :mod:`stablecast.simulate.wires` told a second time, for comparison: every server keeps a
+queue of its own, every event is one entry of a heap, and a route is found by climbing the tree, or on a
+graph by walking back from the target.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stablecast.protocols.contract import GROUP
+from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
+from stablecast.simulate.costs import PS_PER_US, Costs
+from stablecast.simulate.distances import HOP_PS
+from stablecast.simulate.topologies import Topology
+from stablecast.testing.reference.hosts import Hosts, Processor
+from stablecast.testing.reference.nodes import Link, Node, build_nodes, source_tree
+
+Action = Callable[[], None]
+
+
+@dataclass(eq=False)
+class Letter:
+    """A message under way; its copies and packets on different links are of the same object."""
+
+    kind: int
+    source: int
+    """The member that sent it."""
+    dest: int
+    """A member, or ``GROUP``."""
+    size: int
+    """Bytes on the wire."""
+    numbers: tuple[int, ...] = ()
+    """Of a protocol's message: its whole numbers, and its arrays, one behind the other."""
+    depth: int = 0
+    """Messages in the chain that led to it, itself included."""
+    array: NDArray[np.integer[Any]] | None = None
+    entries: dict[int, int] | None = None
+    """What travels of its array, by place, where that are changed entries."""
+    carried: int = 0
+    """Of data: how many of its bytes are the protocol's."""
+    riders: list[Letter] = field(default_factory=list)
+    """Stability messages that travel inside it."""
+    column: int = -1
+    """Of data: the column that it is about, a range of numbers, and when the message was handed over."""
+    first: int = 0
+    last: int = 0
+    born_ps: int = 0
+    came: Counter[int] = field(default_factory=Counter)
+    """By member, its packets that came to the member's node, and those that the member received."""
+    got: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def execution(self) -> int:
+        """The first of its numbers, which is the execution in protocols that have any; 0 for none."""
+        return self.numbers[0] if self.numbers else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Packet:
+    """A part of a message under way, or all of it."""
+
+    letter: Letter
+    dest: int
+    """A member, or ``GROUP``."""
+    size: int
+    """Bytes on the wire."""
+    bare_size: int | None
+    """The same without what data carries of the protocol; None if the packet holds nothing else."""
+    number: int
+    """Its place in the message, from 0, and how many packets that has."""
+    count: int
+
+
+def cut(letter: Letter, dest: int, costs: Costs) -> list[Packet]:
+    """Cut a message into packets, each with a header; all but the last are full."""
+    sizes, bare = (packet_sizes(size, costs) for size in (letter.size, letter.size - letter.carried))
+    return [
+        Packet(letter, dest, size, without, number, len(sizes))
+        for number, (size, without) in enumerate(zip_longest(sizes, bare))
+    ]
+
+
+def packet_sizes(size: int, costs: Costs) -> list[int]:
+    """Return the bytes of each packet of a message."""
+    if costs.mtu_bytes == 0:
+        return [size]
+    room, left, sizes = costs.mtu_bytes - costs.header_bytes, size - costs.header_bytes, []
+    while left > room:
+        sizes.append(costs.mtu_bytes)
+        left -= room
+    return [*sizes, costs.header_bytes + left]
+
+
+@dataclass(eq=False)
+class Entry:
+    """An event to come; one without an action was called off."""
+
+    at_ps: int
+    action: Action | None
+
+
+class Calendar:
+    """What is to happen: by time, then by the server's number, then in order of arrival."""
+
+    def __init__(self) -> None:
+        self.now_ps = 0
+        self.handled = 0
+        self.before_each: Callable[[int], None] = _ignore
+        """Called with the time of each event before it happens."""
+        self._heap: list[tuple[int, int, int, Entry]] = []
+        self._added = 0
+
+    def add(self, at_ps: int, server: int, action: Action) -> Entry:
+        """Let a server do something at a time."""
+        entry = Entry(at_ps, action)
+        self._added += 1
+        heapq.heappush(self._heap, (at_ps, server, self._added, entry))
+        return entry
+
+    def step(self, until_ps: int) -> bool:
+        """Do what comes next; tell whether there was anything to do by ``until_ps``."""
+        while self._heap and self._heap[0][0] <= until_ps:
+            at_ps, _, _, entry = heapq.heappop(self._heap)
+            if entry.action is not None:
+                self.now_ps = at_ps
+                self.handled += 1
+                self.before_each(at_ps)
+                entry.action()
+                return True
+        return False
+
+
+class Network:
+    """Moves letters, whole or in packets, between the members of a group and counts what that takes."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        costs: Costs,
+        calendar: Calendar,
+        deliver: Callable[[int, Letter], None],
+        *,
+        seed: int,
+        routes: str,
+        multicast_tree: str,
+        one_by_one: bool,
+        loss_until_ps: int,
+        sample_ps: int,
+        is_silent: Callable[[int], bool],
+    ) -> None:
+        self.one_by_one = one_by_one
+        self.costs = costs
+        self.calendar = calendar
+        self.deliver = deliver
+        self.seed = seed
+        self.loss_until_ps = loss_until_ps
+        self.is_silent = is_silent
+        self.nodes = build_nodes(topology, costs, routes)
+        self.homes = [self.nodes[number] for number in topology.member_nodes.tolist()]
+        self.multicast_tree = multicast_tree
+        self._source_trees: dict[int, dict[int, list[Link]]] = {}
+        further = 0 if topology.mesh is None else topology.mesh.delay_ps.size
+        self._first_router = 2 * (len(self.nodes) - 1) + 2 * further
+        first_host = self._first_router + len(self.nodes)
+        self.routers = [Processor(calendar, self._first_router + node.number) for node in self.nodes]
+        self.hosts = Hosts(
+            costs, calendar, first=first_host, members=topology.member_count, links=self._first_router
+        )
+        self.first_detour = self.hosts.end
+        detours = topology.member_count if costs.has_detours else 0
+        self.first_timer = self.first_detour + detours
+        self.arrivals: Counter[int] = Counter()
+        self.on_links = 0
+        self.loads: list[int] = []
+        """How many packets were on links, each time that they were counted."""
+        self.sample_ps = sample_ps
+        calendar.before_each = self._count_load
+        self.hops: Counter[int] = Counter()
+        self.packet_hops: Counter[int] = Counter()
+        self.hop_bytes: Counter[int] = Counter()
+        self.sent: Counter[int] = Counter()
+        self.sent_bytes: Counter[int] = Counter()
+        self.host_ps: Counter[int] = Counter()
+        self.carried_hop_bytes = 0
+        self.carried_host_ps = 0
+        self.queue_lengths: list[int] = []
+        """How many packets a link held, each time that one was put on it."""
+        self.dropped = 0
+        self.lost = 0
+
+    def host_queue_max(self) -> int:
+        """Return the most jobs that one processor ever had."""
+        return max(processor.queue_max for processor in self.routers + self.hosts.processors)
+
+    def distances_us(self) -> NDArray[np.float64]:
+        """Return how long the ways between all members are; a link counts a nanosecond at least."""
+        found = np.zeros((len(self.homes), len(self.homes)))
+        for i, home in enumerate(self.homes):
+            for j, target in enumerate(self.homes):
+                for link in self._way(home, target):
+                    found[i, j] += max(link.propagation_ps, HOP_PS)
+        return found / PS_PER_US
+
+    def hops_to(self, member: int, dest: int) -> int:
+        """Return the hops of a message to a member, or to all."""
+        if dest == GROUP and not self.one_by_one:
+            return sum(len(node.cast) for node in self.nodes) // 2
+        dests = range(len(self.homes)) if dest == GROUP else [dest]
+        return sum(len(self._way(self.homes[member], self.homes[each])) for each in dests)
+
+    def host_uses(self, dest: int) -> float:
+        """Return how many times the sending cost of a message hosts take, on both sides."""
+        members = len(self.homes)
+        if dest != GROUP:
+            return 1.0 + self.costs.receive_factor
+        return (members - 1 if self.one_by_one else 1) + members * self.costs.receive_factor
+
+    def _way(self, home: Node, target: Node) -> list[Link]:
+        way = []
+        while home is not target:
+            way.append(home.link_towards(target))
+            home = way[-1].end
+        return way
+
+    def _count_load(self, now_ps: int) -> None:
+        """Count the packets on links at every sampling time up to now."""
+        while (len(self.loads) + 1) * self.sample_ps <= now_ps:
+            self.loads.append(self.on_links)
+
+    def post(self, letter: Letter) -> None:
+        """Hand a message to its sender's host: as one, or as one for each member."""
+        if letter.dest == GROUP and self.one_by_one:
+            for member in range(len(self.homes)):
+                if member != letter.source:
+                    self._hand_over(letter, member)
+            for packet in cut(letter, letter.source, self.costs):
+                self._receive_at_host(letter.source, None, packet)
+        else:
+            self._hand_over(letter, letter.dest)
+
+    def _hand_over(self, letter: Letter, dest: int) -> None:
+        if dest != letter.source:
+            self.sent[letter.kind] += 1
+            self.sent_bytes[letter.kind] += letter.size
+        packets = cut(letter, dest, self.costs)
+        for packet in packets:
+            if self.costs.hosts_free and len(packets) == 1:
+                self._launch(packet, None)
+            else:
+                self._send(packet)
+
+    def _send(self, packet: Packet) -> None:
+        """Let the sender's host send a packet: once, or by each link that it leaves by and to itself."""
+        source = packet.letter.source
+        ways = [*self._ways(packet), None] if packet.dest in (GROUP, source) else self._ways(packet)
+        for way in ways if self.hosts.per_link else [None]:
+            self._note_work(packet, 1.0)
+            self.hosts.send(source, way, packet.size, partial(self._launch, packet, way))
+
+    def _ways(self, packet: Packet) -> list[Link]:
+        """Return the links by which a packet leaves its sender's node."""
+        home: Node = self.homes[packet.letter.source]
+        if packet.dest == GROUP:
+            return self._branches(home, packet.letter.source, None)
+        return [] if packet.dest == packet.letter.source else [home.link_towards(self.homes[packet.dest])]
+
+    def _launch(self, packet: Packet, way: Link | None) -> None:
+        """Let a packet leave its sender's node; what is for the sender too comes back by its processor.
+
+        With ``way`` it leaves by that link alone, which is then not the one to the sender itself.
+        """
+        source = packet.letter.source
+        if self.is_silent(source):
+            return
+        if way is not None:
+            self._put_on_link(way, packet)
+            return
+        for link in [] if self.hosts.per_link else self._ways(packet):
+            self._put_on_link(link, packet)
+        if packet.dest in (GROUP, source):
+            self._receive_at_host(source, None, packet)
+
+    def _branches(self, node: Node, source: int, came_by: Link | None) -> list[Link]:
+        """Return the links of the multicast tree that a message takes from a node, in ascending order."""
+        if self.multicast_tree == "shared":
+            return [link for link in node.cast if came_by is None or link.end is not came_by.origin]
+        if source not in self._source_trees:
+            self._source_trees[source] = source_tree(self.homes[source], self.homes)
+        return self._source_trees[source].get(node.number, [])
+
+    def _receive_at_host(self, member: int, link: Link | None, packet: Packet) -> None:
+        self._note_work(packet, self.costs.receive_factor)
+        self.hosts.receive(member, link, packet.size, partial(self._take, member, packet))
+
+    def _note_work(self, packet: Packet, factor: float) -> None:
+        """Count the time of a host, and what the protocol's bytes in data are of it."""
+        cost_ps = self.hosts.cost_ps(packet.size, factor)
+        bare_ps = 0 if packet.bare_size is None else self.hosts.cost_ps(packet.bare_size, factor)
+        self.host_ps[packet.letter.kind] += cost_ps
+        self.carried_host_ps += cost_ps - bare_ps
+
+    def _take(self, member: int, packet: Packet) -> None:
+        """Let a member have a packet; it handles the message when it has all of them."""
+        packet.letter.got[member] += 1
+        if packet.letter.got[member] % packet.count == 0:
+            self.deliver(member, packet.letter)
+
+    def _put_on_link(self, link: Link, packet: Packet) -> None:
+        """Send one after the other, then wait for the propagation; drop what finds no room."""
+        now_ps = self.calendar.now_ps
+        while link.leaving_ps and link.leaving_ps[0] <= now_ps:
+            link.leaving_ps.popleft()
+        if 0 < self.costs.queue_limit <= len(link.leaving_ps):
+            self.dropped += 1
+            return
+        on_wire_ps = int(packet.size * (8e12 / self.costs.bandwidth_bps) + 0.5)
+        link.free_at_ps = max(now_ps, link.free_at_ps) + on_wire_ps
+        link.leaving_ps.append(link.free_at_ps)
+        self.queue_lengths.append(len(link.leaving_ps))
+        kind = packet.letter.kind
+        if packet.number == 0:
+            self.hops[kind] += 1
+        self.packet_hops[kind] += 1
+        self.hop_bytes[kind] += packet.size
+        self.carried_hop_bytes += packet.size - (packet.bare_size or 0)
+        lost = self._loses(link)
+        self.lost += lost
+        self.on_links += 1
+        # A lost packet takes its time all the same, and then comes to nothing.
+        arrival = partial(self._arrive, link, packet, lost=lost)
+        self.calendar.add(link.free_at_ps + link.propagation_ps, link.number, arrival)
+
+    def _loses(self, link: Link) -> bool:
+        """Draw whether a link loses the packet that it takes now."""
+        if self.costs.link_loss == 0:
+            return False
+        link.taken += 1
+        draw = uniform(self.seed, LINK_STREAM + link.number, link.taken)
+        return self.calendar.now_ps < self.loss_until_ps and draw < self.costs.link_loss
+
+    def _arrive(self, link: Link, packet: Packet, *, lost: bool) -> None:
+        """Take a packet out of a link: onwards first, then to the member on this node."""
+        self.on_links -= 1
+        if lost:
+            return
+        node, dest = link.end, packet.dest
+        if dest == GROUP:
+            onwards = self._branches(node, packet.letter.source, link)
+            here = node.member is not None
+        else:
+            home = self.homes[dest]
+            here = home is node
+            onwards = [] if here else [node.link_towards(home)]
+        if onwards:
+            self._route(node, onwards, packet)
+        if here:
+            assert node.member is not None
+            packet.letter.came[node.member] += 1
+            whole = packet.letter.came[node.member] % packet.count == 0
+            if not (self.costs.has_detours and whole and self._takes_detour(node.member, link, packet)):
+                self._deliver(node.member, link, packet)
+
+    def _deliver(self, member: int, link: Link, packet: Packet) -> None:
+        if self.costs.hosts_free:
+            self._take(member, packet)
+        else:
+            self._receive_at_host(member, link, packet)
+
+    def _takes_detour(self, member: int, link: Link, packet: Packet) -> bool:
+        """Draw whether a message comes a second time, and whether the last packet of it comes late."""
+        self.arrivals[member] += 1
+        twice, late = (
+            uniform(self.seed, DETOUR_STREAM + member, 2 * self.arrivals[member] + k) for k in (0, 1)
+        )
+        again = cut(packet.letter, packet.dest, self.costs) if twice < self.costs.duplicate else []
+        for each in [*again, packet] if late < self.costs.reorder else again:
+            at_ps = self.calendar.now_ps + self.costs.detour_ps
+            self.calendar.add(at_ps, self.first_detour + member, partial(self._deliver, member, link, each))
+        return late < self.costs.reorder
+
+    def _route(self, node: Node, onwards: list[Link], packet: Packet) -> None:
+        """Give a packet to a node's router, which puts it on its next links."""
+        forward = partial(self._forward, onwards, packet)
+        cost_ps = self.costs.router_ps
+        if cost_ps == 0:
+            forward()
+        elif self.costs.router == "delay":
+            self.calendar.add(self.calendar.now_ps + cost_ps, self._first_router + node.number, forward)
+        elif self.costs.processor == "shared" and node.member is not None:
+            self.hosts.own[node.member].put(cost_ps, forward)
+        else:
+            self.routers[node.number].put(cost_ps, forward)
+
+    def _forward(self, onwards: list[Link], packet: Packet) -> None:
+        for link in onwards:
+            self._put_on_link(link, packet)
+
+
+def _ignore(now_ps: int) -> None:
+    """Do nothing."""
