@@ -145,3 +145,13 @@ def test_a_folder_that_a_removed_package_left_behind_is_no_package(tmp_path, mon
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InvalidInput, match="needs left_behind"):
         extras.require("left_behind")
+
+
+def test_without_the_papers_reproduce_says_what_to_install(monkeypatch, capsys, tmp_path):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        extras, "find_spec", lambda name: None if name == "stablecast.papers" else found(name)
+    )
+    assert main(["reproduce", "--out", str(tmp_path / "out")]) == 2
+    assert "pip install stablecast-papers" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

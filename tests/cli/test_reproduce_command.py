@@ -3,11 +3,11 @@ import errno
 import pytest
 
 from stablecast.cli.reproduce import _write_report
-from stablecast.pipeline.reproduce import Reproduction
+from stablecast.papers import page
+from stablecast.papers.reproduce import Reproduction
 from stablecast.pipeline.runs import Runs
 from stablecast.pipeline.store import CannotKeep
 from stablecast.pipeline.sweep import Swept
-from stablecast.report import page
 
 
 def test_a_report_that_finds_no_room_is_told_in_one_line(tmp_path, monkeypatch):

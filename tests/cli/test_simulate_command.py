@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from stablecast.cli.main import main
-from stablecast.theory import hops
+from stablecast.papers.hierarchical.theory import hops
 
 FIELDS = {
     "protocol", "members", "senders", "seed", "topology", "hops", "messages_sent", "rounds", "processed_max",
@@ -191,15 +191,18 @@ def test_the_protocol_may_come_behind_options_and_their_values(capsys):
 
 
 def test_a_file_that_defines_a_protocol_runs_with_its_own_options(capsys, tmp_path):
-    file = tmp_path / "mild_coordp.py"
+    """The kernels, and so the compiled loop, are those of another protocol."""
+    file = tmp_path / "mild_cube.py"
     file.write_text(
-        "from stablecast.protocols import coordp\n"
-        "from stablecast.protocols.contract.parameters import FLAG, Parameter\n"
-        "MILD = Parameter('mild', FLAG, False, 'Be mild.')\n"
-        "PROTOCOL = coordp.PROTOCOL.replace(about='mild_coordp: an example.',"
-        " parameters=(*coordp.PROTOCOL.parameters, MILD))\n"
+        "from dataclasses import replace\n"
+        "from stablecast.protocols import cubefulldist\n"
+        "OTHERS = [each for each in cubefulldist.PROTOCOL.parameters if each.option_name != 'free_bitmap']\n"
+        "FLAG = next(each for each in cubefulldist.PROTOCOL.parameters if each not in OTHERS)\n"
+        "MILD = replace(FLAG, option='mild', help='Be mild.')\n"
+        "PROTOCOL = cubefulldist.PROTOCOL.replace(about='mild_cube: an example.',"
+        " parameters=(*OTHERS, MILD))\n"
     )
     assert "Be mild." in run(capsys, "simulate", str(file), "--help")[1]
     code, out, _ = run(capsys, "simulate", str(file), "--mild", "--degree", "2", "--height", "2", "--json")
     assert code == 0
-    assert json.loads(out)["protocol"] == "mild_coordp"
+    assert json.loads(out)["protocol"] == "mild_cube"

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from differing_views import search
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stablecast.errors import InvalidInput
 from stablecast.multicast.bufferers import MIX, NOBODY, SHUFFLE, bufferers, buffers, named, pick, pick_member
 from stablecast.multicast.hashing import HASHES, mix_hash_plain, shuffle_hash_plain, shuffle_table
-from stablecast.multicast.views import search
 from stablecast.theory.buffering import finds_some
 
 by = HASHES["mix"]

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stablecast.multicast.fairness import fairness, hash_all, related, z_of_chi_square
 from stablecast.multicast.hashing import (
     HASHES,
     bare_crc16_plain,
@@ -22,6 +21,7 @@ from stablecast.multicast.hashing import (
     shuffle_table,
     write,
 )
+from stablecast.papers.buffering.fairness import fairness, hash_all, related, z_of_chi_square
 
 words = st.integers(0, 2**32 - 1)
 TABLE = shuffle_table()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyspark
 
+from stablecast.pipeline.class_archive import archive_options
 from stablecast.pipeline.java import find_java, java_home
 from stablecast.pipeline.session import QUICK_JAVA
 
@@ -59,8 +60,7 @@ class StandaloneCluster:
             "JAVA_HOME": str(java_home(find_java())),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
-            "SPARK_CONF_DIR": str(self._settings()),
-            "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
+            "SPARK_DAEMON_JAVA_OPTS": f"{self._logging()} {QUICK_JAVA} {archive_options()}",
             "PYSPARK_PYTHON": sys.executable,
         }
         command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), main, "--host", "127.0.0.1"]
@@ -71,15 +71,15 @@ class StandaloneCluster:
         self.processes.append(process)
         return process
 
-    def _settings(self):
-        folder = self.folder / "conf"
-        folder.mkdir(exist_ok=True)
-        (folder / "log4j2.properties").write_text(
+    def _logging(self):
+        """Let Java say what is awaited; a folder of settings would make it refuse the archive of classes."""
+        settings = self.folder / "log4j2.properties"
+        settings.write_text(
             "rootLogger.level = info\nrootLogger.appenderRef.console.ref = console\n"
             "appender.console.type = Console\nappender.console.name = console\n"
             "appender.console.layout.type = PatternLayout\nappender.console.layout.pattern = %m%n%ex\n"
         )
-        return folder
+        return f"-Dlog4j2.configurationFile={settings.as_uri()}"
 
     def _await(self, name, pattern):
         """Wait until a process has said something."""

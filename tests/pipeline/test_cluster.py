@@ -47,7 +47,7 @@ QUICK = [
     word
     for setting in (
         f"spark.driver.extraJavaOptions={java_options(QUICK_JAVA)}",
-        f"spark.executor.extraJavaOptions={QUICK_JAVA}",
+        f"spark.executor.extraJavaOptions={java_options(QUICK_JAVA)}",
         "spark.buffer.pageSize=1m",
         *(f"{name}={value}" for name, value in QUICK_QUERIES.items()),
     )
@@ -57,7 +57,13 @@ QUICK = [
 
 def sweep_command(spec, out, master):
     command = [sys.executable, "-m", "stablecast.cli.main", "sweep", str(spec), "--out", str(out)]
-    return [*command, "--master", master, "--conf", f"spark.executor.extraJavaOptions={QUICK_JAVA}"]
+    return [
+        *command,
+        "--master",
+        master,
+        "--conf",
+        f"spark.executor.extraJavaOptions={java_options(QUICK_JAVA)}",
+    ]
 
 
 def comparable(out):

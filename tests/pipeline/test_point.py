@@ -32,7 +32,7 @@ def test_the_replay_command_runs(capsys):
 
 
 def test_the_replay_of_another_task_runs_and_prints_its_row(capsys):
-    task = "stablecast.pipeline.experiments.hierarchical.message_tables:run_by_role"
+    task = "stablecast.papers.hierarchical.message_tables:run_by_role"
     point = task_point(task, protocol="train", degree=2, height=2, fill=2)
     words = shlex.split(point.replay)
     assert words[:3] == ["python", "-m", "stablecast.pipeline.replay"]

@@ -53,13 +53,13 @@ def test_options_of_a_protocol_from_outside_are_typed_columns_behind_all_others(
     assert [row["calm_ms"] for row in read_rows(tmp_path / "runs.parquet")] == [3.0, None, None]
 
 
+# The kernels, and so the compiled loop, are those of coordp.
 OUTSIDE = """
 from stablecast.protocols import coordp
 from stablecast.protocols.contract.parameters import TIME, Parameter
-CALM = Parameter("calm", TIME, 1.0, "How long to be calm.", unit="ms", above=0)
-PROTOCOL = coordp.PROTOCOL.replace(
-    about="calm_coordp: an example.", parameters=(*coordp.PROTOCOL.parameters, CALM)
-)
+CALM = Parameter("resend", TIME, 1.0, "How long to be calm.", unit="ms", option="calm_ms", above=0)
+OTHERS = [each for each in coordp.PROTOCOL.parameters if each.name != CALM.name]
+PROTOCOL = coordp.PROTOCOL.replace(about="calm_coordp: an example.", parameters=(CALM, *OTHERS))
 """
 
 

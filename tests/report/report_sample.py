@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from stablecast.pipeline.experiments.diagram import Arrow, Diagram, Mark, Span
-from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
-from stablecast.pipeline.experiments.paper import Claim, Evaluation, Judgement, Paper, Verdict
-from stablecast.pipeline.experiments.table import Table
+from dataclasses import replace
+
+from stablecast.papers.paper import Claim, Evaluation, Judgement, Paper, Verdict
+from stablecast.papers.reading import Choice, Reading
 from stablecast.pipeline.runs import Runs
+from stablecast.report.diagram import Arrow, Diagram, Mark, Span
+from stablecast.report.figure import Axis, Figure, Panel, Series
+from stablecast.report.table import Table
 
 MEMBERS = Axis("members n", log=True)
 TIME = Axis("round-trip time [ms]", log=True)
@@ -92,6 +95,40 @@ def verdict(name: str, *, holds: bool = True, kind: str = "exact", why: str = "I
     judgement = Judgement(paper="1,365", measured="1,365" if holds else "1,300", holds=holds, why=why)
     claim = Claim(id=name, kind=kind, text=f"What {name} says, 2 < 3.", judge=lambda runs: judgement)
     return Verdict(claim=claim, judgement=judgement)
+
+
+MAIN, OTHER = "main reading", "other reading"
+
+
+def readings() -> tuple[Reading, ...]:
+    """Two readings, one of them with a choice."""
+    choice = Choice("hosts take time", "Section 4 speaks of loaded nodes.")
+    return (
+        Reading(name=MAIN, about="As the paper's page has it.", choices=()),
+        Reading(name=OTHER, about="With hosts.", choices=(choice,)),
+    )
+
+
+def under(name: str, *, main: bool, other: bool | None, ours: bool = False, undecided: str = "") -> Verdict:
+    """A trend that was judged under both readings; None for one that was not run."""
+    found = verdict(name, holds=main, kind="trend")
+    there = replace(found.judgement, holds=bool(other), measurable=other is not None, undecided=undecided)
+    claim = replace(found.claim, ours=ours)
+    return replace(found, claim=claim, under={MAIN: found.judgement, OTHER: there})
+
+
+def with_readings() -> Evaluation:
+    """A paper with two readings: two claims that exclude each other, one that is ours, one not run."""
+    verdicts = [
+        verdict("H1"),
+        under("H5", main=True, other=False),
+        under("H6", main=False, other=True, undecided="gain: 1.1 ± 0.3 (6 seeds) against at least 1"),
+        under("H8", main=True, other=None),
+        under("H9x", main=True, other=True, ours=True),
+    ]
+    plain = evaluation()
+    paper = replace(plain.paper, readings=readings(), exclusions={("H6", "H5"): "hosts cannot do both"})
+    return replace(plain, paper=paper, verdicts=verdicts)
 
 
 def evaluation(name: str = "hierarchical", *, full: bool = False, missed: bool = True) -> Evaluation:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
+from stablecast.report.figure import Axis, Figure, Panel, Series
 from stablecast.report.interactive import plot
 from stablecast.report.palette import Look, dash_of, needs_legend
 from stablecast.report.static import draw
@@ -75,7 +75,7 @@ def test_words_beside_points_are_as_many_as_points():
 
 
 def test_cells_may_say_more_than_their_value():
-    from stablecast.pipeline.experiments.table import Table
+    from stablecast.report.table import Table
     from stablecast.report.view import Cell
 
     rows = (

@@ -1,7 +1,7 @@
 import pytest
 
-from stablecast.pipeline.experiments.figure import Axis, Panel, Series
 from stablecast.report.bars import bar_places
+from stablecast.report.figure import Axis, Panel, Series
 
 
 def panel(*, log: bool) -> Panel:

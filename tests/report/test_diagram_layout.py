@@ -4,7 +4,7 @@ from itertools import combinations, pairwise
 import pytest
 from report_sample import exchange
 
-from stablecast.pipeline.experiments.diagram import Arrow, Diagram, Mark, Span
+from stablecast.report.diagram import Arrow, Diagram, Mark, Span
 from stablecast.report.diagram_layout import GAP, Layout, _box, lay_out
 
 

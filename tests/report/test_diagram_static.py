@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Polygon
 from report_sample import exchange
 
-from stablecast.pipeline.experiments.diagram import Arrow, Diagram
+from stablecast.report.diagram import Arrow, Diagram
 from stablecast.report.diagram_static import diagram_canvas, draw_diagram
 from stablecast.report.palette import MESSAGES
 

@@ -1,6 +1,6 @@
 import pytest
 
-from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
+from stablecast.report.figure import Axis, Figure, Panel, Series
 from stablecast.report.label_places import Box, Choice, Segment, choose
 from stablecast.report.static import _canvas, draw
 

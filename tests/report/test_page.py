@@ -5,12 +5,12 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from report_sample import bars, evaluation, tables, two_panels
+from report_sample import bars, evaluation, tables, two_panels, with_readings
 
-from stablecast.report import page
-from stablecast.report.page import write_figures, write_page
+from stablecast.papers import page
+from stablecast.papers.page import write_figures, write_page
+from stablecast.papers.page_view import view
 from stablecast.report.template import script_json
-from stablecast.report.view import view
 
 
 class Reader(HTMLParser):
@@ -134,3 +134,23 @@ def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch
     with pytest.raises(OSError, match="full"):
         write_page([evaluation()], tmp_path, version="0", details={})
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_the_matrix_shows_every_trend_under_every_reading(tmp_path):
+    text = write_page([with_readings()], tmp_path, version="0", details={}).read_text(encoding="utf-8")
+    shown = view(with_readings())
+    assert [(row.claim.id, [cell.outcome for cell in row.cells]) for row in shown.matrix] == [
+        ("H5", ["holds", "missed"]),
+        ("H6", ["missed", "holds"]),
+        ("H9x", ["holds", "holds"]),
+    ]
+    assert "<b>H5</b> and <b>H6</b>: hosts cannot do both" in text
+    assert text.count("<b>H6</b>") == 1  # H8 was not run where H6 holds, so that nothing is known of both
+    assert "More seeds could turn it: gain: 1.1" in text
+    assert "Section 4 speaks of loaded nodes." in text
+
+
+def test_what_is_ours_is_not_in_the_count(tmp_path):
+    text = write_page([with_readings()], tmp_path, version="0", details={}).read_text(encoding="utf-8")
+    assert "3 of 4 claims hold" in text
+    assert "1 of 1 of our own findings hold" in text

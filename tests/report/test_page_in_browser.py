@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from report_sample import bars, evaluation, exchange, two_panels
 
+from stablecast.papers.page import write_figures, write_page
 from stablecast.report.diagram_interactive import plot_diagram
-from stablecast.report.page import write_figures, write_page
 
 pytestmark = pytest.mark.xdist_group("page_in_browser")  # one browser, and one page
 

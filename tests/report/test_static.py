@@ -7,7 +7,7 @@ import matplotlib
 import pytest
 from report_sample import bars, two_panels
 
-from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
+from stablecast.report.figure import Axis, Figure, Panel, Series
 from stablecast.report.static import arrangement, draw
 
 

@@ -1,6 +1,7 @@
 from report_sample import verdict
 
-from stablecast.report.text import WIDTH, claims_table, render
+from stablecast.papers.claims_text import WIDTH, claims_table
+from stablecast.report.text import render
 
 LONG = "The longest queue is 1.6 times the paper's, and it does not say whether the one being sent counts. "
 

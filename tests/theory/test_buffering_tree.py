@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablecast.errors import InvalidInput
+from stablecast.papers.buffering import tree_odds as theory
 from stablecast.theory import buffering
-from stablecast.theory import buffering_tree as theory
 
 from .monte_carlo import assert_agrees, generator
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from stablecast.papers.hierarchical.theory import printed_trigger_optimum
 from stablecast.theory import trigger as theory
 
 shares = st.fractions(0, 1, max_denominator=20)
@@ -52,7 +53,7 @@ def test_the_optimum_meets_both_constraints_and_nothing_larger_does(
 
 def test_the_printed_optimum_breaks_a_constraint_and_overflows() -> None:
     right = theory.trigger_optimum(100, 1, 20, 0.5)
-    printed = theory.printed_trigger_optimum(100, 1, 20, 0.5)
+    printed = printed_trigger_optimum(100, 1, 20, 0.5)
     assert (right, printed) == (80.0, 120.0)
     assert not theory.simulate_trigger(100, 1, 20, 0.5, 80, 5000).overflow
     assert theory.simulate_trigger(100, 1, 20, 0.5, 120, 5000).overflow
@@ -63,7 +64,7 @@ def test_the_printed_optimum_is_right_only_where_both_bounds_agree(
     buffer: int, rtt: Fraction, share: Fraction
 ) -> None:
     first, second = theory.trigger_bounds(buffer, 1, rtt, share)
-    printed = theory.printed_trigger_optimum(buffer, 1, rtt, share)
+    printed = printed_trigger_optimum(buffer, 1, rtt, share)
     assert (printed == theory.trigger_optimum(buffer, 1, rtt, share)) == (first == second)
 
 

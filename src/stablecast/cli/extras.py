@@ -26,6 +26,12 @@ def require(*packages: str) -> None:
         )
 
 
+def require_papers() -> None:
+    """Refuse to go on if the papers are not installed."""
+    if not _is_installed("stablecast.papers"):
+        raise InvalidInput("this command needs the papers, not installed (pip install stablecast-papers)")
+
+
 def _is_installed(name: str) -> bool:
     """Tell whether a package can be imported."""
     found = find_spec(name)

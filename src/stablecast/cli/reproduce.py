@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stablecast.cli.extras import REPORT, SPARK, require
+from stablecast.cli.extras import REPORT, SPARK, require, require_papers
 from stablecast.cli.output import DONE, FOUND_FAILURE
 from stablecast.cli.progress import SweepProgress
 from stablecast.cli.spark_options import Conf, Force, KeepOld, Master, RetryFailed
 from stablecast.cli.sweep import exit_code
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.paper import Evaluation
-    from stablecast.pipeline.reproduce import Reproduction
+    from stablecast.papers.paper import Evaluation
+    from stablecast.papers.reproduce import Reproduction
 
 
 def reproduce_command(
@@ -42,9 +42,10 @@ def reproduce_command(
 
     Example: stablecast reproduce hierarchical --full --out results
     """
+    require_papers()
     require(*SPARK, *REPORT)
-    from stablecast.pipeline.experiments.registry import paper, paper_names
-    from stablecast.pipeline.reproduce import reproduce
+    from stablecast.papers.registry import paper, paper_names
+    from stablecast.papers.reproduce import reproduce
     from stablecast.pipeline.session import check_master, parse_conf
     from stablecast.pipeline.sweep import Again, Where
 
@@ -71,8 +72,8 @@ def reproduce_command(
 
 def _write_report(done: Reproduction, out: Path) -> Path:
     from stablecast import __version__
+    from stablecast.papers.page import write_figures, write_page
     from stablecast.pipeline.store import CannotKeep
-    from stablecast.report.page import write_figures, write_page
 
     try:
         write_figures(done.evaluations, out)
@@ -98,7 +99,8 @@ def _details(done: Reproduction) -> dict[str, str]:
 
 
 def _tell(evaluations: Sequence[Evaluation], page: Path, *, as_json: bool, show_tables: bool) -> None:
-    from stablecast.report.text import claims_table, render
+    from stablecast.papers.claims_text import claims_table, matrix_text
+    from stablecast.report.text import render
 
     if as_json:
         told: list[dict[str, Any]] = [_as_json(evaluation) for evaluation in evaluations]
@@ -110,13 +112,27 @@ def _tell(evaluations: Sequence[Evaluation], page: Path, *, as_json: bool, show_
                 print(render(table.title, table.columns, table.rows), end="\n\n")
         print(f"{evaluation.paper.name}: {evaluation.paper.title}")
         print(claims_table(evaluation.verdicts), end="\n\n")
-    verdicts = [verdict for evaluation in evaluations for verdict in evaluation.verdicts]
+        if len(evaluation.paper.readings) > 1:
+            print(matrix_text(evaluation), end="\n\n")
+    _tell_counts(evaluations)
+    print(f"report: {page}")
+
+
+def _tell_counts(evaluations: Sequence[Evaluation]) -> None:
+    """Print how many of the papers' claims hold, and apart from them what is ours."""
+    verdicts = [verdict for evaluation in evaluations for verdict in evaluation.counted]
     missed = [verdict.claim.id for verdict in verdicts if not verdict.judgement.holds]
     print(
         f"{len(verdicts) - len(missed)} of {len(verdicts)} claims hold"
         + (f"; missed: {', '.join(missed)}" if missed else "")
     )
-    print(f"report: {page}")
+    unsettled = [verdict.claim.id for verdict in verdicts if verdict.judgement.undecided]
+    if unsettled:
+        print(f"more seeds could turn: {', '.join(unsettled)}")
+    ours = [verdict for evaluation in evaluations for verdict in evaluation.beyond]
+    if ours:
+        held = sum(verdict.judgement.holds for verdict in ours)
+        print(f"beyond the papers: {held} of {len(ours)} of our own findings hold")
 
 
 def _as_json(evaluation: Evaluation) -> dict[str, Any]:
@@ -128,6 +144,12 @@ def _as_json(evaluation: Evaluation) -> dict[str, Any]:
             "measured_value": verdict.judgement.measured,
             "holds": verdict.judgement.holds,
             "why": verdict.judgement.why,
+            "undecided": verdict.judgement.undecided,
+            "ours": verdict.claim.ours,
+            "readings": {
+                name: {"holds": each.holds if each.measurable else None, "measured_value": each.measured}
+                for name, each in verdict.under.items()
+            },
         }
         for verdict in evaluation.verdicts
     ]

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,15 @@ Value = str | int | float | bool
 class Point:
     """What to run; equal points are the same run, wherever and whenever it happens."""
 
-    options: Mapping[str, Value] = field(hash=False)
+    options: Mapping[str, Value]
     """For ``simulate``, those of its :class:`Options` that differ from the defaults."""
     task: str = SIMULATE
     """``simulate``, or ``package.module:function`` for a task of its own."""
     source: str = ""
     """Digest of the source of a protocol from outside the package, so that an edited one is another point."""
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @cached_property
     def key(self) -> str:

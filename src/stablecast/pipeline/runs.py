@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,11 +49,24 @@ class Run:
         return dict(self.row["extra"] or {})
 
 
+Translate = Callable[[Point], Point]
+
+
 class Runs:
     """Rows of a table of runs; ``runs[point]`` is the run of a point."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._runs = {row["key"]: Run(row) for row in rows}
+        self._translate: Translate | None = None
+
+    def seen_as(self, translate: Translate) -> Runs:
+        """Return the same rows, in which a point stands for the run of another point."""
+        seen = Runs(())
+        seen._runs, seen._translate = self._runs, translate
+        return seen
+
+    def _key(self, point: Point) -> str:
+        return (point if self._translate is None else self._translate(point)).key
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -62,13 +75,14 @@ class Runs:
         return iter(self._runs.values())
 
     def __contains__(self, point: Point) -> bool:
-        return point.key in self._runs
+        return self._key(point) in self._runs
 
     def __getitem__(self, point: Point) -> Run:
         try:
-            return self._runs[point.key]
+            return self._runs[self._key(point)]
         except KeyError:
-            raise MissingRun(f"this run was not made: {point.replay}") from None
+            asked = point if self._translate is None else self._translate(point)
+            raise MissingRun(f"this run was not made: {asked.replay}") from None
 
     @property
     def failed(self) -> list[Run]:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 NO_EXECUTOR_S = 15.0
 
 
+Further = Callable[[Runs], Sequence[Point]]
+
+
 class Watcher(Protocol):
     """Told how a sweep goes."""
 
@@ -119,8 +122,11 @@ def sweep(
     traces: bool = False,
     analyze: bool = False,
     watcher: Watcher | None = None,
+    further: Further | None = None,
 ) -> Swept:
     """Run points on Spark into ``out/runs.parquet``; those that are there are not run again.
+
+    ``further`` is asked, with all runs so far, which points to add; the sweep is over when it has none.
 
     A point that raises or takes longer than ``time_limit_s`` is a row with its error.  An interruption
     (Ctrl-C) keeps what is finished.  With ``traces``, the events of each point are in ``out/traces``; with
@@ -135,17 +141,24 @@ def sweep(
     columns = further_columns_of(points)
     with Store(out) as store, _Spark(where or Where(), data=analyze) as spark:
         store.expect(columns)
-        missing = _missing(store, points, wanted, watching, traces=traces or analyze)
-        kept, computed, interrupted = len(points) - len(missing), 0, False
-        watching.begin(len(points), kept)
-        try:
-            if missing:
-                forget(out, missing)
-                terms = _terms(out, missing, time_limit_s, traces or analyze)
-                computed, interrupted = _compute(missing, store, spark, terms, watching)
-        finally:
-            watching.end()
-            file = store.merge(points)
+        kept, computed, interrupted, batch = 0, 0, False, points
+        while True:
+            missing = _missing(store, batch, wanted, watching, traces=traces or analyze)
+            kept += len(batch) - len(missing)
+            watching.begin(len(batch), len(batch) - len(missing))
+            try:
+                if missing:
+                    forget(out, missing)
+                    terms = _terms(out, missing, time_limit_s, traces or analyze)
+                    count, interrupted = _compute(missing, store, spark, terms, watching)
+                    computed += count
+            finally:
+                watching.end()
+                file = store.merge(points)
+            batch = [] if further is None or interrupted else _further(store, points, further)
+            if not batch:
+                break
+            points += batch
         analysed = None
         if analyze and not interrupted:
             done = [point for point in points if store.is_done(point)]
@@ -160,6 +173,13 @@ def sweep(
             wall_s=time.monotonic() - began,
             analysed=analysed,
         )
+
+
+def _further(store: Store, points: list[Point], further: Further) -> list[Point]:
+    """Return the points that are asked for and are not among those so far."""
+    known = {point.key for point in points}
+    asked = {point.key: point for point in further(Runs(store.rows_of(points)))}
+    return [point for key, point in asked.items() if key not in known]
 
 
 class _Spark:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
-from stablecast.pipeline.experiments.table import Table
 from stablecast.report.analysis_curves import CELLS, Curve, Curves, read_curves
 from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_sources import Source, Sources
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_trace import Trace
 from stablecast.report.analysis_units import clean, counted, listed, name_cell, names, percent, short
+from stablecast.report.figure import Axis, Figure, Panel, Series
+from stablecast.report.table import Table
 from stablecast.report.view import Cell
 
 KEY = "safe-to-delete"

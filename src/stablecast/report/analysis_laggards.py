@@ -8,8 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
-from stablecast.pipeline.experiments.table import Table
 from stablecast.report.analysis_gather import first_rows
 from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_tables import Tables
@@ -26,6 +24,8 @@ from stablecast.report.analysis_units import (
     prefixed,
     prefixed_unit,
 )
+from stablecast.report.figure import Axis, Figure, Panel, Series
+from stablecast.report.table import Table
 from stablecast.report.view import Cell
 
 KEY = "laggards"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from stablecast.pipeline.experiments.figure import Figure
-from stablecast.pipeline.experiments.table import Table
+from stablecast.report.figure import Figure
+from stablecast.report.table import Table
 
 Tone = Literal["", "holds", "missed"]
 

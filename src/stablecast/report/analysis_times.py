@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series, Style
-from stablecast.pipeline.experiments.table import Table
 from stablecast.report.analysis_messages import Messages
 from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_spread import Floats, Spread
 from stablecast.report.analysis_units import Unit, counted, duration, percent, time_unit
+from stablecast.report.figure import Axis, Figure, Panel, Series, Style
 from stablecast.report.palette import MOST_MARKERS
+from stablecast.report.table import Table
 from stablecast.report.view import Cell
 
 KEY = "time-to-stable"

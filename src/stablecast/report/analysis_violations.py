@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stablecast.pipeline.experiments.table import Table
 from stablecast.report.analysis_evidence import Found, Message, Violation, look_up
 from stablecast.report.analysis_gather import first_rows
 from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_tables import NEEDED, Tables
 from stablecast.report.analysis_trace import Trace
 from stablecast.report.analysis_units import clean, counted, duration, listed, name_cell, short
+from stablecast.report.table import Table
 
 KEY = "violations"
 MOST_ROWS = 50

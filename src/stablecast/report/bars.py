@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.figure import Panel
+    from stablecast.report.figure import Panel
 
 FILLED = 0.8
 """Part of the distance between two places that their bars fill."""

@@ -12,7 +12,7 @@ from stablecast.report.numbers import show_float, split_label
 from stablecast.report.palette import GREY, PALE_OPACITY, Look, kind_looks
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.diagram import Arrow, Diagram, Mark
+    from stablecast.report.diagram import Arrow, Diagram, Mark
 
 EM = 12
 """Pixels."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from stablecast.report.label_places import Box, Choice, Segment, choose
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.diagram import Arrow, Diagram, Mark, Span
+    from stablecast.report.diagram import Arrow, Diagram, Mark, Span
 
 Align = Literal["left", "center", "right"]
 ALIGNS: tuple[tuple[Align, float], ...] = (("center", 0.0), ("right", 0.3), ("left", 0.4))

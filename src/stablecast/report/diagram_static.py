@@ -13,14 +13,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 
-from stablecast.pipeline.experiments.diagram import Arrow
+from stablecast.report.diagram import Arrow
 from stablecast.report.diagram_layout import Layout, Placed, Stroke, lay_out
 from stablecast.report.numbers import show_float
 from stablecast.report.palette import GREY, PALE_OPACITY, Look, kind_looks
 from stablecast.report.static import DASHES, save
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.diagram import Diagram
+    from stablecast.report.diagram import Diagram
 
 EM = 9.0
 """Points; the axes are in em, so that a length is the same in both directions."""

@@ -19,7 +19,7 @@ from stablecast.report.palette import (
 )
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.figure import Axis, Figure, Panel, Series
+    from stablecast.report.figure import Axis, Figure, Panel, Series
 
 LEGEND = {
     "orientation": "h",

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from stablecast.report.label_places import Box, Choice, choose
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.figure import Panel
+    from stablecast.report.figure import Panel
 
 SIZE = 8.5
 """Of the letters, in points; all lengths here are in units of it, as :mod:`label_places` likes it."""

@@ -359,6 +359,37 @@
   window.addEventListener("hashchange", unfold);
   unfold();
 
+  /* The contents follow the reader: the last heading above the middle of the window is the current one. */
+
+  const contents = document.querySelector(".contents");
+  const links = [...contents.querySelectorAll("a[href^='#']")];
+  const targets = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+  let current = null;
+  let waiting = false;
+
+  function follow() {
+    waiting = false;
+    const middle = window.innerHeight / 3;
+    let at = 0;
+    targets.forEach((target, k) => {
+      if (target && target.getBoundingClientRect().top <= middle) at = k;
+    });
+    if (links[at] === current) return;
+    if (current) current.removeAttribute("aria-current");
+    current = links[at];
+    current.setAttribute("aria-current", "location");
+    const place = current.getBoundingClientRect();
+    const frame = contents.getBoundingClientRect();
+    if (place.top < frame.top || place.bottom > frame.bottom) {
+      contents.scrollTop += place.top - frame.top - contents.clientHeight / 3;
+    }
+  }
+  window.addEventListener("scroll", () => {
+    if (!waiting) requestAnimationFrame(follow);
+    waiting = true;
+  }, { passive: true });
+  if (links.length) follow();
+
   /* Start: what is near the window first, the rest when there is time. */
 
   const near = new IntersectionObserver((entries) => {

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.diagram import Diagram
-    from stablecast.pipeline.experiments.figure import Figure, Series
+    from stablecast.report.diagram import Diagram
+    from stablecast.report.figure import Figure, Series
 
 Marker = Literal[
     "circle", "square", "diamond", "triangle-up", "triangle-down", "x", "cross", "star", "hexagon", "pentagon"

@@ -12,10 +12,13 @@ from markupsafe import Markup
 HERE = Path(__file__).parent
 
 
-def render(name: str, **values: Any) -> bytes:
-    """Return the page that a template makes of some values, each escaped where it stands."""
+def render(name: str, *, folder: Path = HERE, **values: Any) -> bytes:
+    """Return the page that a template makes of some values, each escaped where it stands.
+
+    The template is in ``folder``; what it extends may be here.
+    """
     parts = {"style": _inline("style.css"), "script": _inline("page.js"), "plotly": _plotly()}
-    return _environment().get_template(name).render(**parts, **values).encode()
+    return _environment(folder).get_template(name).render(**parts, **values).encode()
 
 
 def script_json(value: Any) -> Markup:
@@ -25,9 +28,9 @@ def script_json(value: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _environment() -> Environment:
+def _environment(folder: Path) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(HERE),
+        loader=FileSystemLoader([folder, HERE]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,31 +1,19 @@
-"""What the pages' templates show: figures, tables and evaluations as texts, anchors and paths."""
+"""What the pages' templates show: figures and tables as texts, anchors and paths."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stablecast.pipeline.experiments.diagram import Diagram
+from stablecast.report.diagram import Diagram, Drawing
 from stablecast.report.diagram_interactive import plot_diagram
 from stablecast.report.interactive import plot
 from stablecast.report.numbers import is_number, show
-
-if TYPE_CHECKING:
-    from stablecast.pipeline.experiments.paper import Drawing, Evaluation, Verdict
-    from stablecast.pipeline.experiments.table import Table
+from stablecast.report.table import Table
 
 LONGEST_OPEN_TABLE = 15
 """A table with more rows than this is folded."""
-
-
-@dataclass(frozen=True)
-class ClaimView:
-    """A row of the claims."""
-
-    anchor: str
-    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -81,49 +69,8 @@ class TableView:
     folded: bool
 
 
-@dataclass(frozen=True)
-class PaperView:
-    """A paper's section of the page."""
-
-    anchor: str
-    evaluation: Evaluation
-    claims: list[ClaimView]
-    figures: list[FigureView]
-    tables: list[TableView]
-
-    @property
-    def held(self) -> int:
-        """How many claims hold."""
-        return sum(one.verdict.judgement.holds for one in self.claims)
-
-    @property
-    def failed(self) -> int:
-        """How many claims are missed that should be met exactly."""
-        return sum(one.verdict.failed for one in self.claims)
-
-
-def figure_files(paper: str, figure: Drawing) -> str:
-    """Return the path of a figure's files under the report's folder, without the ending."""
-    return f"{paper}/figures/{figure.key}"
-
-
-def view(evaluation: Evaluation) -> PaperView:
-    """Return a paper's section; every anchor in it is the paper's name and a claim's, figure's or table's."""
-    name = evaluation.paper.name
-    anchors = _Anchors(name)
-    return PaperView(
-        anchor=_slug(name),
-        evaluation=evaluation,
-        claims=[ClaimView(anchors.give(one.claim.id), one) for one in evaluation.verdicts],
-        figures=[
-            FigureView(anchors.give(one.key), one, figure_files(name, one), _plot(one))
-            for one in evaluation.figures
-        ],
-        tables=[table_view(anchors.give(one.key, "table"), one) for one in evaluation.tables],
-    )
-
-
-def _plot(figure: Drawing) -> dict[str, Any]:
+def plot_of(figure: Drawing) -> dict[str, Any]:
+    """Return what plotly draws."""
     return plot_diagram(figure) if isinstance(figure, Diagram) else plot(figure)
 
 
@@ -145,24 +92,3 @@ def _is_numeric(column: Iterable[Any]) -> bool:
 
 def _cell(value: Any) -> Cell:
     return value if isinstance(value, Cell) else Cell(show(value))
-
-
-class _Anchors:
-    """Names for links; a table called like a figure gets another one."""
-
-    def __init__(self, paper: str) -> None:
-        self._paper = paper
-        self._given: set[str] = set()
-
-    def give(self, key: str, kind: str = "") -> str:
-        name = _slug(f"{self._paper}-{key}")
-        if name in self._given and kind:
-            name = f"{name}-{kind}"
-        if name in self._given:
-            raise ValueError(f"paper {self._paper}: two parts are called '{key}'")
-        self._given.add(name)
-        return name
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text)

@@ -19,8 +19,8 @@ two exclude each other (the paper calls them independent, which they are not), s
 *P_fail* is what is left: nobody who buffers M has it, and somebody lacks it.
 
 Members that crash are an extension: with `crash` a member is gone, message and need included, before repair
-is over. Losses that are not independent, as on a tree, are in :mod:`stablecast.theory.buffering_tree`; how
-long to keep a message is in :mod:`stablecast.theory.epidemic`. Where a print is wrong, the function
+is over. Losses of different members are independent here; on a tree they are not.
+How long to keep a message is in :mod:`stablecast.theory.epidemic`. Where a print is wrong, the function
 computes what is right and a ``printed_...`` twin keeps the print.
 
 References

@@ -85,11 +85,6 @@ def trigger_optimum(buffer: Number, rate: Number, rtt: Number, stable_share: Num
     return min(trigger_bounds(buffer, rate, rtt, stable_share))
 
 
-def printed_trigger_optimum(buffer: Number, rate: Number, rtt: Number, stable_share: Number) -> float:
-    """Return the optimum as section 6 prints it, the *larger* of two upper bounds."""
-    return max(trigger_bounds(buffer, rate, rtt, stable_share))
-
-
 def sustainable(buffer: Number, rate: Number, rtt: Number, stable_share: Number) -> bool:
     """Return whether some trigger keeps the buffer from overflowing forever (section 6, extended).
 

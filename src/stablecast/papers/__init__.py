@@ -1,0 +1,1 @@
+"""The five papers: experiments, theory, claims and readings, one package a paper."""

@@ -1,0 +1,42 @@
+"""The buffering paper: a few members keep each message, chosen by a hash that all can compute."""
+
+from __future__ import annotations
+
+from stablecast.papers.buffering import (
+    crashes,
+    hashes,
+    odds,
+    omission,
+    places,
+    reduction,
+    repair,
+    space,
+    space_figures,
+)
+from stablecast.papers.paper import Paper
+from stablecast.pipeline.point import Point
+
+PARTS = (hashes, odds, repair, omission, space, places, reduction, crashes)
+
+
+def points(full: bool) -> list[Point]:
+    """Return every run of the evaluation; some are wanted by several parts."""
+    return list({point.key: point for part in PARTS for point in part.points(full)}.values())
+
+
+PAPER = Paper(
+    name="buffering",
+    title="Efficient Buffering in Reliable Multicast Protocols",
+    question="Is it enough that a few members keep each message, chosen by a hash that all can compute, how"
+    " much space does each member then need, and how often is a message not delivered to all?",
+    points=points,
+    tables=tuple(table for part in PARTS for table in part.TABLES),
+    claims=tuple(sorted((claim for part in PARTS for claim in part.CLAIMS), key=lambda claim: claim.id)),
+    figures=(
+        *space_figures.FIGURES,
+        *places.FIGURES,
+        *reduction.FIGURES,
+        *omission.FIGURES,
+        *hashes.FIGURES,
+    ),
+)

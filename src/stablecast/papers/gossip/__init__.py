@@ -1,0 +1,51 @@
+"""The gossip paper: time per round of GSGC, the search for a good step, failures, and local gossip."""
+
+from __future__ import annotations
+
+from stablecast.papers.gossip import (
+    adaptive,
+    failure_detection,
+    fixed_group,
+    fixed_group_figures,
+    grid,
+    group_sizes,
+    local,
+    membership,
+    sharing,
+)
+from stablecast.papers.paper import Paper
+from stablecast.pipeline.point import Point
+
+
+def points(full: bool) -> list[Point]:
+    """Return every run of the evaluation; some are wanted by two parts."""
+    parts = (sharing, failure_detection, membership, grid, group_sizes, adaptive, local)
+    return list({point.key: point for part in parts for point in part.points(full)}.values())
+
+
+PAPER = Paper(
+    name="gossip",
+    title="GSGC: An Efficient Gossip-Style Garbage Collection Scheme for Scalable Reliable Multicast",
+    question="Can members that tell a few random others what they know, again and again, find out which"
+    " messages everyone has? How often should they, on slow links, and what do failures do?",
+    points=points,
+    tables=sharing.TABLES
+    + failure_detection.TABLES
+    + membership.TABLES
+    + fixed_group.TABLES
+    + group_sizes.TABLES
+    + adaptive.TABLES
+    + local.TABLES,
+    claims=sharing.CLAIMS
+    + failure_detection.CLAIMS
+    + membership.CLAIMS
+    + fixed_group.CLAIMS
+    + group_sizes.CLAIMS
+    + adaptive.CLAIMS
+    + local.CLAIMS,
+    figures=fixed_group_figures.FIGURES
+    + adaptive.FIGURES
+    + group_sizes.FIGURES
+    + local.FIGURES
+    + failure_detection.FIGURES,
+)

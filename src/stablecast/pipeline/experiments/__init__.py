@@ -1,1 +1,0 @@
-"""The papers' evaluations, one package a paper."""

@@ -1,0 +1,292 @@
+"""The gossip paper's claims are judged by code: they hold on runs like the paper's, and can be missed."""
+
+import copy
+import json
+import math
+
+import pytest
+
+from stablecast.papers.gossip import (
+    PAPER,
+    adaptive,
+    failure_detection,
+    fixed_group,
+    grid,
+    group_sizes,
+    local,
+    membership,
+    sharing,
+)
+from stablecast.papers.paper import evaluate
+from stablecast.papers.registry import paper, paper_names
+from stablecast.pipeline.runs import MissingRun, Runs
+from stablecast.pipeline.schema import DONE, table_of
+from stablecast.pipeline.tasks import Terms, failed_row, run_point
+
+pytestmark = pytest.mark.xdist_group("gossip")  # its runs take seconds, once
+
+FLOOR = {1: 7.2, 2: 3.0, 3: 2.6, 4: 2.2, 5: 2.0}
+
+
+def time_like_the_papers(options):
+    """A curve that falls, is flat near the paper's minimum, and rises with the floor of steps."""
+    subgroup, step = options["subgroup"], options["step_s"]
+    lowest = 28.4 if subgroup == 1 else 28.6
+    before = lowest + 0.2 * max(0, 9 - step) + 10 * max(0, 4 - step) * (subgroup > 1)
+    if subgroup == 1:
+        before = lowest + abs(3 - step)
+    return max(before, FLOOR[subgroup] * step) * (0.9 if "queue_limit" in options and step < 4 else 1)
+
+
+def fabricated_time_s(options):
+    if options["protocol"] == "gsgc-local":
+        return 10 + options["members"] / 100
+    if options.get("costs") != "wan1997":
+        return 1.0
+    if "header_bytes" in options:
+        return 5 + options["members"] / 25
+    if options["nodes"] == 1000 and (options["members"] != 200 or "bandwidth_bps" in options):
+        slower = 30_000 / options.get("bandwidth_bps", 30_000)
+        each_ms = options["step_s"] / options["members"] / slower * 1000
+        return 71 * options["members"] / 500 * (1 + abs(each_ms - 15) / 30) * slower
+    return time_like_the_papers(options)
+
+
+def fabricated_result(options, shape):
+    """What a run like the paper's would have measured."""
+    seconds = fabricated_time_s(options) * (1 + 0.02 * (options.get("seed", 0) % 3 - 1))
+    threshold, step = options.get("threshold_steps", 0), options["step_s"]
+    crashes = options.get("faults", "").startswith("crash 3")
+    if crashes:
+        seconds = (threshold - 1) * step if options.get("stop_at_first") else 2.0
+    if options.get("faults") == membership.STREAM and options.get("admit_per_round", 0) != 1:
+        seconds *= 2
+    return shape | {
+        "completed": threshold > 0 or not crashes,
+        "members": options["members"],
+        "seed": options.get("seed", 0),
+        "executions": options.get("executions") or 1,
+        "tpr_us": seconds * 1e6,
+        "steps": seconds / step,
+        "simulated_us": seconds * 1e6,
+        "queue_mean": 1 + 50 / step**2 * options["subgroup"] * (1 + 0.01 * (options.get("seed", 0) % 3)),
+        "queue_max": 60,
+        "false_suspicions": 0 if threshold >= 12 else 7,
+        "detection_last_us": threshold * step * 1e6 if crashes else None,
+        "messages_sent": round(options["subgroup"] * seconds / step * options["members"]),
+        "data_messages": 200 if options.get("messages") else None,
+        "messages_stable": 200 if options.get("messages") else None,
+    }
+
+
+def searched(subgroup):
+    extra = {"step": 9.0, "value": 28.6, "measurements I": 7.0}
+    for name in ("I", adaptive.PART_II, adaptive.WIDE):
+        extra |= {f"{name} step 00": 8.0, f"{name} time 00": 29.0, f"{name} measurements": 9.0}
+        extra |= {f"{name} low": 4.0, f"{name} high": 10.0}
+    return extra
+
+
+def at_work(rounds):
+    extra = {"searches": 2.0}
+    for k in range(rounds):
+        extra |= {f"step {k:04}": 9.0, f"time {k:04}": 28.0, f"settled {k:04}": float(k % 80 > 40)}
+    return extra
+
+
+@pytest.fixture(scope="module")
+def shape():
+    """The columns of a real run with data traffic."""
+    row = run_point(membership.with_data("none", 0), Terms())
+    assert row["status"] == DONE, row["error"]
+    left_out = ("point_wall_s", "finished_at", "key", "task", "replay", "options")
+    options = json.loads(row["options"])
+    return {name: value for name, value in row.items() if name not in left_out and name not in options}
+
+
+@pytest.fixture(scope="module")
+def fabricated(shape):
+    """A row for each quick point, with numbers like the paper's."""
+    rows = []
+    for point in PAPER.points(False):
+        row = failed_row(point, Terms(), "") | {"status": DONE, "error": None}
+        if point.task == adaptive.SEARCH_TASK:
+            row["extra"] = list(searched(point.options["subgroup"]).items())
+        elif point.task == adaptive.ONLINE_TASK:
+            row["extra"] = list(at_work(point.options["rounds"]).items())
+        else:
+            row |= {name: value for name, value in shape.items() if row.get(name) is None}
+            row |= fabricated_result(dict(point.options), {})
+        rows.append(row)
+    return rows
+
+
+@pytest.fixture
+def rows(fabricated):
+    return copy.deepcopy(fabricated)
+
+
+def test_every_claim_of_the_checklist_holds_on_runs_like_the_papers(rows):
+    evaluation = evaluate(PAPER, Runs(rows), full=False)
+    told = {verdict.claim.id: verdict.judgement for verdict in evaluation.verdicts}
+    assert list(told) == [f"G{number}" for number in range(1, 11)]
+    assert [claim for claim, judgement in told.items() if not judgement.holds] == [], told
+    assert all(judgement.paper and judgement.measured and judgement.why for judgement in told.values())
+    kinds = {verdict.claim.id: verdict.claim.kind for verdict in evaluation.verdicts}
+    assert [claim for claim, kind in kinds.items() if kind == "exact"] == ["G1", "G2", "G3", "G4"]
+
+
+def test_tables_and_figures_are_made(rows):
+    evaluation = evaluate(PAPER, Runs(rows), full=False)
+    assert len(evaluation.tables) == len(PAPER.tables)
+    assert len(evaluation.figures) == len(PAPER.figures)
+    assert all(len(row) == len(table.columns) for table in evaluation.tables for row in table.rows)
+    keys = {figure.key for figure in evaluation.figures}
+    assert {f"figure{n}" for n in (4, 5, 6, 7, 8, 9, 12, 13)} | {"figure10_11"} <= keys
+    assert all(
+        series.x for figure in evaluation.figures for panel in figure.panels for series in panel.series
+    )
+
+
+def change(column, new, where=lambda options: True):
+    """Change a column of the simulations whose options are so."""
+
+    def tamper(rows):
+        for row in rows:
+            if row[column] is not None and where(json.loads(row["options"])):
+                row[column] = new(row[column])
+
+    return tamper
+
+
+def change_extra(name, new):
+    def tamper(rows):
+        for row in rows:
+            row["extra"] = [(key, new(value) if key == name else value) for key, value in row["extra"] or []]
+
+    return tamper
+
+
+def without_some(rows):
+    for row in rows[:]:
+        if json.loads(row["options"]).get("step_s") == 12.0:
+            rows.remove(row)
+
+
+def wide(options):
+    return options.get("costs") == "wan1997"
+
+
+TAMPERED = {
+    "G1 a round does not end": change("completed", lambda _: False, lambda o: o.get("share") == "both"),
+    "G1 too few rounds": change("executions", lambda _: 2, lambda o: "share" in o),
+    "G2 false suspicions at the largest K": change(
+        "false_suspicions", lambda _: 1, lambda o: o.get("threshold_steps") == 24
+    ),
+    "G2 a crash goes unnoticed": change("detection_last_us", lambda _: None),
+    "G2 a crash is noticed late": change("detection_last_us", lambda us: 2 * us),
+    "G2 a crash delays for long": change(
+        "steps", lambda steps: 3 * steps, lambda o: o.get("faults") == failure_detection.FIRST_CRASH
+    ),
+    "G3 a round does not end": change("completed", lambda _: False, lambda o: o.get("executions") == 30),
+    "G3 data does not become stable": change("messages_stable", lambda count: count - 1),
+    "G3 joins do not prolong rounds": change("steps", lambda _: 3.0, lambda o: o.get("executions") == 1),
+    "G4 runs are missing": without_some,
+    "G5 times are too long": change("tpr_us", lambda us: 1.5 * us, wide),
+    "G5 the minimum is elsewhere": change(
+        "tpr_us", lambda us: us / 1.3, lambda o: wide(o) and o["subgroup"] == 3 and o["step_s"] == 4
+    ),
+    "G5 sub-group 1 is best elsewhere": change(
+        "tpr_us", lambda us: us / 4, lambda o: wide(o) and o["subgroup"] == 1 and o["step_s"] == 9
+    ),
+    "G6 steps keep falling": change("steps", lambda _: 4.0, lambda o: wide(o) and o["step_s"] < 20),
+    "G6 limited queues do worse": change("tpr_us", lambda us: 1.3 * us, lambda o: "queue_limit" in o),
+    "G6 sparse groups do worse": change("tpr_us", lambda us: 1.6 * us, lambda o: o.get("nodes") == 1000),
+    "G6 times are spread": change("tpr_us", lambda us: 1.4 * us, lambda o: wide(o) and o.get("seed") == 1),
+    "G7 many runs do not finish": change(
+        "completed", lambda _: False, lambda o: wide(o) and o.get("seed") == 1 and o["step_s"] == 1
+    ),
+    "G8 another time at 500": change("tpr_us", lambda us: us / 1.4, lambda o: o.get("members") == 500),
+    "G8 bandwidth gains nothing": change("tpr_us", lambda us: 5 * us, lambda o: "bandwidth_bps" in o),
+    "G8 not linear": change("tpr_us", lambda us: 2 * us, lambda o: o.get("members") in (100, 300)),
+    "G9 a narrow window": change_extra("II low", lambda _: 8.0),
+    "G9 a wide window": change_extra("II high", lambda _: 20.0),
+    "G10 local gossip takes longer": change(
+        "tpr_us", lambda us: 4 * us, lambda o: o.get("protocol") == "gsgc-local"
+    ),
+    "G10 local gossip grows": change(
+        "tpr_us",
+        lambda us: us / 4,
+        lambda o: o.get("protocol") == "gsgc-local" and o["members"] == 100,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_claim_is_missed_when_the_runs_say_otherwise(rows, what):
+    TAMPERED[what](rows)
+    claim = next(claim for claim in PAPER.claims if claim.id == what.split()[0])
+    try:
+        assert not claim.judge(Runs(rows)).holds
+    except MissingRun:
+        assert "missing" in what
+
+
+def test_a_point_outside_the_range_is_named(rows):
+    change("tpr_us", lambda _: 60e6, lambda o: wide(o) and o["subgroup"] == 4 and o["step_s"] == 12)(rows)
+    assert "b = 4, 12 s: 60.0 s" in fixed_group.judge_times(Runs(rows)).why
+
+
+def test_runs_that_did_not_finish_are_left_out_of_the_means(rows):
+    point = grid.at(grid.DENSE_I, 3, 9, 0)
+    for row in rows:
+        if row["key"] == point.key:
+            row.update(completed=False, tpr_us=None, steps=None)
+    one = grid.cell(Runs(rows), grid.DENSE_I, 3, 9)
+    assert len(one.results) == grid.QUICK_SEEDS - 1
+    assert fixed_group.judge_unfinished(Runs(rows)).measured.startswith("1 of 810")
+
+
+def test_quick_is_a_thin_part_of_full_and_full_has_the_papers_number_of_runs():
+    full, quick = (PAPER.points(which) for which in (True, False))
+    assert len(grid.points(True)) == fixed_group.PAPER_RUNS == 12_000
+    parts = (sharing, failure_detection, membership, group_sizes, adaptive, local)
+    rest = {point.key for part in parts for point in part.points(True)}
+    keys = {point.key for point in full}
+    assert len(keys) == len(full) == 12_000 + len(rest - {point.key for point in grid.points(True)})
+    assert {point.key for point in quick} < keys
+    assert len({point.key for point in quick}) == len(quick)
+
+
+def test_the_paper_is_found_by_name():
+    assert "gossip" in paper_names()
+    assert paper("gossip") is PAPER
+
+
+def test_real_runs_fill_the_columns_that_judges_read():
+    asked = [
+        grid.at(grid.DENSE_I, 3, 9, 0),
+        grid.at(grid.SPARSE_II, 5, 1, 0),
+        group_sizes.of_size(50, 14, 300_000, 0),
+        local.together(100, 0),
+        local.alone(10, 0.2, 0),
+        sharing.sharing("both", 18.0, "II", 0),
+        failure_detection.detection(25, 24, 0.05, 0),
+        failure_detection.delay(25, 12, 0, crash=True),
+        membership.stream(1, 0),
+    ]
+    rows = [run_point(point, Terms()) for point in asked]
+    assert [row["error"] for row in rows] == [None] * len(asked)
+    assert all(row["completed"] and row["tpr_us"] > 0 and row["steps"] > 0 for row in rows)
+    assert table_of(rows).num_rows == len(asked)
+    one = grid.cell(Runs(rows), grid.DENSE_I, 3, 9)
+    assert one.messages_per_s == pytest.approx(3 / 9, rel=0.05)
+
+
+def test_the_search_and_the_controller_run_on_the_simulator():
+    extra = adaptive.run_search(subgroup=1, seeds=1).extra
+    assert extra["measurements I"] == 7
+    assert extra["II low"] <= extra["step"] <= extra["II high"]
+    work = adaptive.run_online(subgroup=3, rounds=5, change_at=3).extra
+    assert work["step 0000"] == work["step 0002"] != work["step 0003"]
+    assert all(math.isfinite(value) for value in work.values())
