@@ -20,6 +20,8 @@ VERSION = $(or $(shell $(INTERPRETER) -c '$(VERSION_CHECK)' 2>/dev/null),not run
 # Nothing below may need a home folder that can be written to.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLCONFIGDIR := $(CURDIR)/build/cache/matplotlib
+# Hundreds of Pythons are started here. Each compiles all that it imports, for seconds, if none may keep it.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup test warm archive soak reproduce bench lint docs format clean
 
@@ -58,7 +60,7 @@ archive: $(READY)
 
 soak: $(READY) ## Run thousands of seeded fault schedules, the soak of real processes, and the longest tests
 	$(BIN)/python -m pytest -m soak
-	$(BIN)/python -m stablecast.testing.soak --schedules 2000 --processes 2
+	$(BIN)/python -m tests.soak --schedules 2000 --processes 2
 	$(BIN)/python -m benchmarks.live_soak
 
 reproduce: $(READY) ## Reproduce the papers on local Spark into build/reproduce

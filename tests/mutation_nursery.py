@@ -1,10 +1,11 @@
-"""A process with numba and NumPy imported that forks for each copy of the package to be watched.
+"""A process that has imported what the package needs, and forks for each copy of it to be watched.
 
 It reads folders and protocols, one pair a line, and answers each with the exit code of
-``mutation_watch.py`` on that copy, whose words are in the folder.  Importing those two takes longer than most
-of the runs.
+``mutation_watch.py`` on that copy, whose words are in the folder.  Importing all that takes longer than most
+of the runs.  Nothing of the package itself is imported here, and kernels are not compiled.
 """
 
+import importlib
 import os
 import runpy
 import signal
@@ -12,10 +13,12 @@ import sys
 import traceback
 from pathlib import Path
 
-import numpy  # noqa: F401
-
 WATCH = Path(__file__).with_name("mutation_watch.py")
 SECONDS_MAX = 120
+NEEDED = (
+    *("asyncio", "msgspec", "numpy.typing", "pyarrow.parquet"),
+    *("numba.cpython.randomimpl", "numba.extending", "numba.np.arrayobj"),
+)
 
 
 def watch(folder: Path, protocol: str) -> int:
@@ -37,6 +40,8 @@ def watch(folder: Path, protocol: str) -> int:
 
 
 def main() -> None:
+    for name in NEEDED:
+        importlib.import_module(name)
     for line in sys.stdin:
         folder, _, protocol = line.rstrip("\n").rpartition("\t")
         child = os.fork()

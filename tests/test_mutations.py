@@ -107,7 +107,7 @@ MUTATIONS = {
     ),
     "the fast engine's serial routers forget that they are busy": (
         "coordp",
-        "simulate/wires.py",
+        "simulate/hosts.py",
         "    host.free_at = max(now, host.free_at) + cost_ps\n",
         "    host.free_at = now + cost_ps\n",
     ),
@@ -264,14 +264,50 @@ MUTATIONS = {
     "s_coord is through before its children are": (
         "s_coord",
         "protocols/layers/tree.py",
-        " and resends(me) and me.told == me.children:\n",
+        " and resends(me) and me.untold == 0:\n",
         " and resends(me):\n",
     ),
-    "s_coord does not count those who are gone": (
+    "s_coord waits for a child that is gone": (
         "s_coord-crash",
         "protocols/layers/tree.py",
-        "        me.gone_count += 1\n",
+        "            lose_child(me, member, out)\n",
+        "            pass\n",
+    ),
+    "s_coord does not ask the children of one that is gone": (
+        "s_coord-succession",
+        "protocols/layers/tree.py",
+        "                ask_those_below(me, member, out)\n",
+        "                pass\n",
+    ),
+    "s_coord does not wait for the children of one that is gone": (
+        "s_coord-succession",
+        "protocols/layers/rebuilt.py",
+        "        if is_asked(me, j):\n",
+        "        if is_asked(me, j) and me.parents[j] == me.number:\n",
+    ),
+    "s_coord does not report to another parent": (
+        "s_coord-succession",
+        "protocols/layers/tree.py",
+        "            lose_parent(me, out)\n",
+        "            pass\n",
+    ),
+    "s_coord's successor asks only those below it in the first tree": (
+        "s_coord-succession",
+        "protocols/layers/rebuilt.py",
+        "    return bool(above == me.number or (above < 0 and coordinates(me) and j != me.number))\n",
+        "    return bool(above == me.number)\n",
+    ),
+    "coord's successor goes on with the dead coordinator's numbers": (
+        "coord-succession",
+        "protocols/layers/succession.py",
+        "        me.execution = me.number * REIGN\n",
         "        pass\n",
+    ),
+    "coord's successor does not begin what was running anew": (
+        "coord-succession",
+        "simulate/starts.py",
+        "        return bool(sim.counts.started > 0)\n",
+        "        return False\n",
     ),
     "train forgets which train was not confirmed": (
         "train-lossy",
@@ -446,6 +482,7 @@ def test_a_broken_kernel_is_noticed(name, nursery, tmp_path):
         *("coordp", "fulldist", "train", "s_coordp", "s_train", "gsgc", "gsgc-local"),
         *("cubefulldist", "coord", "fulldist-lossy", "s_coord", "train-lossy", "s_train-lossy"),
         *("gsgc-crash", "cubefulldist-crash", "coord-crash", "fulldist-crash", "s_coord-crash"),
+        *("coord-succession", "s_coord-succession"),
         *("timestamp", "timestamp-crash", "vector", "explicit", "transitive", "bimodal"),
     ],
 )

@@ -16,10 +16,10 @@ from stablecast.pipeline.analysis.analyze import Options, analyze
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
 LARGE = {
-    "skewed": {"groups": 3, "members": 12, "sources": 4, "messages": 3000},
-    "stream": {"groups": 1, "members": 4, "sources": 1, "messages": 15_000, "claims": 0.2},
+    "skewed": {"groups": 3, "members": 12, "sources": 4, "messages": 1200},
+    "stream": {"groups": 1, "members": 4, "sources": 1, "messages": 6_000, "claims": 0.2},
 }
-"""About 100,000 events each."""
+"""About 40,000 events each; with the small ones, twice as many as are analysed as small data."""
 
 
 def spark_tables(spark, table, folder, first_seq=1):

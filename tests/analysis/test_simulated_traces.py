@@ -30,10 +30,11 @@ import pytest
 from analysis_compare import differing_groups
 from analysis_plain import TABLES
 
+from stablecast.papers.hierarchical.theory import PROTOCOLS
 from stablecast.pipeline.analysis.analyze import analyze
 from stablecast.simulate import Setup, Traffic, Trigger, costs, topology
 from stablecast.simulate.tracing import simulate_with_trace
-from stablecast.theory import PROTOCOLS, time_to_stable_bound
+from stablecast.theory import time_to_stable_bound
 
 MEMBERS, SENDERS, MESSAGES = 13, 5, 30
 PERIOD_US = 100_000

@@ -10,8 +10,8 @@ from stablecast.live.in_view import InView
 from stablecast.live.streams import Stream
 from stablecast.live.tracker import Tracker
 from stablecast.live.view_events import ViewEvents
-from stablecast.testing.schedules import KINDS, make_schedule
-from stablecast.testing.soak import main, run_schedule, run_seed
+from tests.soak.run import main, run_schedule, run_seed
+from tests.soak.schedules import KINDS, make_schedule
 
 SCHEDULES = 60
 BATCH = 10
@@ -83,7 +83,7 @@ def _gives_up_on_repairs(patch):
 )
 def test_the_checks_notice_an_engine_that(plant, complaint, monkeypatch):
     plant(monkeypatch)
-    monkeypatch.setattr("stablecast.testing.soak.CONVERGE_S", 20.0)
+    monkeypatch.setattr("tests.soak.run.CONVERGE_S", 20.0)
     problems = (run_seed(seed).problem for seed in range(1, 60))
     problem = next(problem for problem in problems if problem)
     assert re.search(complaint, problem), problem
@@ -91,9 +91,9 @@ def test_the_checks_notice_an_engine_that(plant, complaint, monkeypatch):
 
 def test_a_failed_schedule_prints_its_replay_line(monkeypatch, capsys):
     _never_lets_go(monkeypatch)
-    monkeypatch.setattr("stablecast.testing.soak.CONVERGE_S", 1.0)
+    monkeypatch.setattr("tests.soak.run.CONVERGE_S", 1.0)
     assert main(["--schedules", "1", "--first-seed", "8"]) == 1
-    assert "python -m stablecast.testing.soak --seed 8" in capsys.readouterr().out
+    assert "python -m tests.soak --seed 8" in capsys.readouterr().out
 
 
 def test_one_schedule_is_told_step_by_step(capsys):

@@ -29,11 +29,19 @@ def test_what_is_called_stable_too_early_is_found(tmp_path):
     assert f"stablecast simulate {path} " in str(failure.value)
 
 
-def test_a_run_that_does_not_end_is_found(tmp_path):
+def test_a_run_that_does_not_end_is_found():
+    """By the compiled simulator: what is typed in is not run without compilation first."""
+    typed_in = protocol(str(DOUBLING)).replace(file="")
+    with pytest.raises(CheckFailed, match=r"^doubling, seed 0: not over after 20000 ms, though nothing was"):
+        check_protocol(typed_in, faults=(), options={"step_ms": (30_000.0,)})
+
+
+def test_a_member_that_does_not_finish_is_found_without_compilation(tmp_path):
     finish = "    finish(out, me.round)\n"
     path, _ = variant(tmp_path, finish, f"    if me.number != 1:\n    {finish}")
-    with pytest.raises(CheckFailed, match="not over after 20000 ms, though nothing was lost"):
-        check_protocol(path, faults=())
+    small = (0, 15, 19)  # groups of two and three, which take few events
+    with pytest.raises(CheckFailed, match=r"without compilation: .* not over after 20000 ms, though nothing"):
+        check_protocol(path, faults=(), seeds=small)
 
 
 def test_an_array_that_is_too_short_is_found_before_compiled_code_could_write_beside_it(tmp_path):

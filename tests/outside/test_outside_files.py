@@ -2,7 +2,7 @@
 
 import json
 
-from outside_files import DOUBLING, NEAR_CUBE, SMALL, variant
+from outside_files import DOUBLING, NEAR_CUBE, SMALL, another, example, variant
 
 from stablecast.cli.main import main
 from stablecast.protocols import protocol, provide, source_digest
@@ -52,9 +52,8 @@ def test_its_options_name_the_file_in_the_replay_command():
 
 
 def test_two_files_of_one_name_are_two_protocols(tmp_path):
-    first, _ = variant(tmp_path / "a", "doubling: members", "first: members")
-    second, _ = variant(tmp_path / "b", "doubling: members", "second: members")
-    assert [protocol(path).name for path in (first, second)] == ["first", "second"]
+    first, second = example(tmp_path / "a"), another(tmp_path / "b")
+    assert [protocol(path).name for path in (first, second)] == ["doubling", "another"]
     assert protocol(first).state is not protocol(second).state
     assert protocol(first).state.__module__ != protocol(second).state.__module__
     hops = [_hops(path) for path in (first, second)]
@@ -62,7 +61,8 @@ def test_two_files_of_one_name_are_two_protocols(tmp_path):
 
 
 def _hops(path):
-    return simulate(Setup(protocol=path, topology=topology("balanced", members=4))).hops
+    setup = Setup(protocol=path, topology=topology("balanced", members=4), params={"step_ms": 10.0})
+    return simulate(setup).hops
 
 
 def test_an_edited_file_is_read_anew_by_the_same_process(tmp_path):

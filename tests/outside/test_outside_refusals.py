@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from outside_files import SMALL, complaint, variant
+from outside_files import SMALL, another, complaint, variant
 
 from stablecast.cli.main import main
 from stablecast.compiling import KernelError
@@ -244,7 +244,7 @@ def test_there_is_no_traceback(tmp_path):
 
 
 def test_a_value_that_the_parameter_refuses(tmp_path, capsys):
-    path, _ = variant(tmp_path, "least=1, most=8", "least=1, most=4")
+    path = another(tmp_path)
     assert "fanout 5 is not accepted (accepted: 1 to 4)" in complaint(
         capsys, "simulate", path, *SMALL, "--fanout", "5"
     )

@@ -3,11 +3,12 @@
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from outside_files import DOUBLING, complaint, variant
+from outside_files import DOUBLING, another, complaint, example, variant
 
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.point import protocol_files, simulation
@@ -93,10 +94,10 @@ def test_two_files_with_a_parameter_of_two_types_are_refused(tmp_path):
 
 
 def test_a_worker_needs_no_file_but_the_text_that_is_shipped(tmp_path):
-    path, _ = variant(tmp_path, "doubling:", "shipped:")
+    path = example(tmp_path)
     point = simulation(protocol=path, topology="balanced", members=4, fanout=2)
     files = protocol_files([point])
-    (tmp_path / "mine.py").unlink()
+    Path(path).unlink()
     code = f"""
         from stablecast.pipeline.point import Point
         from stablecast.pipeline.tasks import Terms, run_batch
@@ -106,7 +107,7 @@ def test_a_worker_needs_no_file_but_the_text_that_is_shipped(tmp_path):
         print(row["status"], row["protocol"], row["fanout"], row["key"], row["error"])
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
-    assert done.stdout.strip() == f"done shipped 2 {point.key} None", done.stderr
+    assert done.stdout.strip() == f"done doubling 2 {point.key} None", done.stderr
 
 
 def test_an_error_of_the_file_is_a_row_with_its_line(tmp_path):
@@ -119,6 +120,8 @@ def test_an_error_of_the_file_is_a_row_with_its_line(tmp_path):
 
 
 def test_a_sweep_on_spark_has_typed_columns_and_runs_an_edited_file_anew(spec, tmp_path, spark):
+    spec.write_text(GRID.replace("mine.py", DOUBLING.name), encoding="utf-8")
+    example(tmp_path)
     points = [*read_spec(spec).points, simulation(protocol="coordp", topology="balanced", members=5)]
     swept = sweep(points, tmp_path / "out", where=Where())
     assert not swept.runs.failed
@@ -126,9 +129,9 @@ def test_a_sweep_on_spark_has_typed_columns_and_runs_an_edited_file_anew(spec, t
     assert table.schema.field("fanout").type == pa.int64()
     assert table.schema.field("step_ms").type == pa.float64()
     assert table.column("fanout").to_pylist() == [1, 2, None]
-    assert table.column("protocol").to_pylist() == ["mine", "mine", "coordp"]
+    assert table.column("protocol").to_pylist() == ["doubling", "doubling", "coordp"]
     assert sweep(points, tmp_path / "out").computed == 0
-    variant(tmp_path, "TIME, 10.0", "TIME, 20.0")
+    another(tmp_path)
     edited = [*read_spec(spec).points, points[-1]]
     again = sweep(edited, tmp_path / "out")
     assert (again.computed, again.kept) == (2, 1)

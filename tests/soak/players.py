@@ -15,8 +15,8 @@ from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import Address
 from stablecast.testing.endpoint import MemoryTransport
-from stablecast.testing.schedules import Schedule
-from stablecast.testing.witness import Knowledge, Witness
+from tests.soak.schedules import Schedule
+from tests.soak.witness import Knowledge, Witness
 
 GROUP = "soak"
 FULL_AGAIN_S = 0.01

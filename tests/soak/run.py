@@ -1,7 +1,7 @@
 """Run fault schedules on the in-memory network, and check every promise from outside.
 
-    python -m stablecast.testing.soak --schedules 1000 --first-seed 1 --processes 2
-    python -m stablecast.testing.soak --seed 17 --verbose
+    python -m tests.soak --schedules 1000 --first-seed 1 --processes 2
+    python -m tests.soak --seed 17 --verbose
 
 A schedule that fails prints the line that runs it again; the exit code is then 1.
 """
@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from stablecast.membership.view import Address
 from stablecast.testing.clock import VirtualClock
 from stablecast.testing.network import PORT, Network
-from stablecast.testing.players import Player, Say
-from stablecast.testing.schedules import Fault, Schedule, make_schedule
-from stablecast.testing.witness import Broken, Knowledge, before_departures, check_all_or_none
 from stablecast.trace.columns import columns_of
 from stablecast.trace.verdict import judge_columns
+from tests.soak.players import Player, Say
+from tests.soak.schedules import Fault, Schedule, make_schedule
+from tests.soak.witness import Broken, Knowledge, before_departures, check_all_or_none
 
 LOOK_EVERY_S = 0.1
 CONVERGE_S = 120.0
@@ -52,7 +52,7 @@ class Outcome:
     @property
     def replay(self) -> str:
         """The command that runs it again."""
-        return f"python -m stablecast.testing.soak --seed {self.seed}"
+        return f"python -m tests.soak --seed {self.seed}"
 
 
 class Run:
@@ -288,7 +288,7 @@ def run_many(seeds: range, processes: int) -> Iterator[Outcome]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run what the command line asks for; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m stablecast.testing.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--schedules", type=int, default=1000)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
