@@ -10,8 +10,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from stablecast.papers.hierarchical.theory import PAPER_TABLE_3, PROTOCOLS
 from stablecast.simulate import Setup, simulate, topology
-from stablecast.theory import PAPER_TABLE_3, PROTOCOLS
 
 FOLDER = Path(__file__).parent / "images"
 # Okabe and Ito's palette, told apart by people with any colour vision; markers help in print.
