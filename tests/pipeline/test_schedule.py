@@ -89,3 +89,15 @@ def test_what_comes_before_the_points_has_spark_and_every_loop_that_is_not_compi
     # coord and coordp have the same kernels, and so the same loop.
     assert overhead_seconds(points) == cost.SPARK_START_S + 3 * cost.COMPILE_S
     assert overhead_seconds([]) == cost.SPARK_START_S
+
+
+def test_one_slow_point_does_not_turn_the_estimate_of_what_is_left():
+    points = [simulation(protocol="coordp", degree=3, height=5, seed=seed) for seed in range(1000)]
+    schedule = Schedule(points)
+    each = estimated_seconds(points[0])
+    before = schedule.seconds_left
+    schedule.learn(points[:1], 50 * each)
+    assert before < schedule.seconds_left < 3 * before
+    for _ in range(999):
+        schedule.learn(points[:1], 2 * each)
+    assert 1.8 * before < schedule.seconds_left < 2.2 * before

@@ -75,10 +75,9 @@ class SweepProgress:
         words = [f"{failed:,} failed"] if failed else []
         if done:
             words.append(f"{rate:,.1f}/s")
-        if done and self._kept + done < self._total:
-            words.append(
-                f"about {_duration(max(seconds_left, (self._total - self._kept - done) / rate))} left"
-            )
+        if done and seconds_left > 0:
+            # Not from the rate: the longest points come first.
+            words.append(f"about {_duration(seconds_left)} left")
         return "".join(f", {word}" for word in words)
 
     def end(self) -> None:

@@ -19,6 +19,8 @@ SHARES = 3
 """A batch is at most this part of what is left for one core."""
 MEMORY = 0.7
 """Weight of what was learnt before against the batch that has just come back."""
+TRUST = 0.05
+"""The part of a sweep that the first estimates count for, so that one point cannot turn what is left."""
 
 
 class Schedule:
@@ -32,6 +34,7 @@ class Schedule:
         self._estimate = {point.key: cost for cost, _, point in costs}
         self._remaining_s = sum(cost for cost, _, _ in costs)
         self._slowness = 1.0
+        self._known_s = self._spent_s = TRUST * self._remaining_s
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._again)
@@ -67,8 +70,10 @@ class Schedule:
         estimate = sum(self._estimate[point.key] for point in points)
         if estimate > 0 and seconds > 0:
             self._slowness = MEMORY * self._slowness + (1 - MEMORY) * seconds / estimate
+            self._known_s += estimate
+            self._spent_s += seconds
 
     @property
     def seconds_left(self) -> float:
         """Estimate of the work that has not been handed out, on one core."""
-        return max(self._remaining_s, 0.0) * self._slowness
+        return max(self._remaining_s, 0.0) * (self._spent_s / self._known_s if self._known_s else 1.0)
