@@ -37,9 +37,8 @@ ONE_BY_ONE = Choice(
 )
 DEGREE_4 = Choice(
     "a mean degree of 4 at every size",
-    "4.1 prints edge probabilities from 0.01 to 0.04 and does not say which size has which; a mean degree"
-    " of 4"
-    " gives these at 400 to 100 nodes, and times that grow as in 4.2.1",
+    "4.1 prints edge probabilities from 0.01 to 0.04 and does not say which size has which; a mean degree of"
+    " 4 gives these at 400 to 100 nodes, and times that grow as in 4.2.1",
 )
 BY_HOPS = Choice(
     "routes of fewest hops",
@@ -53,8 +52,7 @@ HOSTS = Choice(
     f"a node takes {HOST_US:g} µs to send a message and as much to receive one",
     "4.2.1 speaks of long queues at all nodes, at the coordinator too, and of nodes as well as links that are"
     " heavily used; 3.4 of loaded nodes that slow a protocol down; 4.1 takes the number of messages for the"
-    " load"
-    " of processors; the time itself is ours",
+    " load of processors; the time itself is ours",
 )
 BY_NETWORK = Choice(
     "a multicast is one message, copied by the network",
@@ -258,10 +256,8 @@ def figure_readings(runs: Runs) -> Figure:
         key="readings",
         title="What the readings of the model do",
         caption="Round-trip time of the last member. (A, B) With a fixed mean degree times grow with n; (B)"
-        " is the"
-        " reading of all other figures. (C) With the printed probabilities at every size they fall, since"
-        " large"
-        f" graphs are dense. (D, E) Nodes take {HOST_US:g} µs for each message. (F) The network copies a"
+        " is the reading of all other figures. (C) With the printed probabilities at every size they fall, since"
+        f" large graphs are dense. (D, E) Nodes take {HOST_US:g} µs for each message. (F) The network copies a"
         f" multicast. {INTERVALS}",
         panels=tuple(panels),
     )
