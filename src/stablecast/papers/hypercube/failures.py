@@ -134,8 +134,7 @@ def judge_failures(runs: Runs) -> Judgement:
         f" {', '.join(f'{name} {each.found.value - 1:+.0%}' for name, each in worst.items())}",
         why=f"largest change of a mean against no failures on the same graphs (accepted: {LITTLE:.0%});"
         f" {', '.join(each.what for each in worst.values())}; {unfinished} of {len(results)} rounds did not"
-        " end;"
-        f" n from {made[0]} to {made[-1]}",
+        f" end; n from {made[0]} to {made[-1]}",
     )
 
 

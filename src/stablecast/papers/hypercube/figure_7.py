@@ -115,9 +115,8 @@ def figure_7(runs: Runs) -> Table:
         ),
         rows=tuple(rows),
         note="Measured: the order that fits best over all sizes; it agrees with a printed order that is not"
-        " lower."
-        f" Robust: a round under way ends whoever of {stalls.MEMBERS} members crashes, once the others are"
-        " told.",
+        f" lower. Robust: a round under way ends whoever of {stalls.MEMBERS} members crashes, once the others"
+        " are told.",
     )
 
 
@@ -148,8 +147,7 @@ def judge_figure_7(runs: Runs) -> Judgement:
         measured=f"{count - len(differing)} of {count} cells as printed;"
         f" {'; '.join(differing) or 'none differs'}",
         why=f"orders of growth from n = {least} to {most} (fulldist to 400), an order being an upper bound;"
-        " robust is"
-        " a protocol whose round under way ends whoever crashes, once the others are told, without"
+        " robust is a protocol whose round under way ends whoever crashes, once the others are told, without"
         " further messages",
     )
 
@@ -158,12 +156,10 @@ CLAIMS = (
     Claim(
         id="C8",
         kind="trend",
-        text="Figure 7: iterations are O(log n) for s_coord and cubefulldist and O(1) for coord and"
-        " fulldist; messages"
-        " of a node O(1) for s_coord, O(n) for coord's coordinator and fulldist, O(log n) for cubefulldist;"
-        " in"
-        " all O(n), O(n) and O(n²) for s_coord, coord and fulldist; fulldist and cubefulldist are robust to"
-        " failures, the others are not.",
+        text="Figure 7: iterations are O(log n) for s_coord and cubefulldist and O(1) for coord and fulldist;"
+        " messages of a node O(1) for s_coord, O(n) for coord's coordinator and fulldist, O(log n) for"
+        " cubefulldist; in all O(n), O(n) and O(n²) for s_coord, coord and fulldist; fulldist and"
+        " cubefulldist are robust to failures, the others are not.",
         judge=judge_figure_7,
     ),
 )

@@ -80,8 +80,7 @@ def messages(runs: Runs) -> Table:
         ),
         rows=tuple(rows),
         note="In lockstep a member of degree d whose farthest is e links away sends d (e + 1) messages. The"
-        " first"
-        " three send the same number on every graph.",
+        " first three send the same number on every graph.",
     )
 
 
@@ -130,10 +129,9 @@ def judge_messages(runs: Runs) -> Judgement:
         comparisons,
         paper=", ".join(f"{protocol} {order}" for protocol, order in PAPER_ORDERS.items()),
         measured=", ".join(f"{protocol} {order}" for protocol, order in found.items()),
-        why=f"the order that counts follow from n = {cube[0].members} on; cubefulldist sends"
-        f" {min(steps):.2f} to {max(steps):.2f} times what it would in lockstep, since a member that knows"
-        " all"
-        " waits for no further iteration",
+        why=f"the order that counts follow from n = {cube[0].members} on; cubefulldist sends {min(steps):.2f}"
+        f" to {max(steps):.2f} times what it would in lockstep, since a member that knows all waits for no"
+        " further iteration",
     )
 
 

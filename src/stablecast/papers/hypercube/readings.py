@@ -256,9 +256,9 @@ def figure_readings(runs: Runs) -> Figure:
         key="readings",
         title="What the readings of the model do",
         caption="Round-trip time of the last member. (A, B) With a fixed mean degree times grow with n; (B)"
-        " is the reading of all other figures. (C) With the printed probabilities at every size they fall, since"
-        f" large graphs are dense. (D, E) Nodes take {HOST_US:g} µs for each message. (F) The network copies a"
-        f" multicast. {INTERVALS}",
+        " is the reading of all other figures. (C) With the printed probabilities at every size they fall,"
+        f" since large graphs are dense. (D, E) Nodes take {HOST_US:g} µs for each message. (F) The network"
+        f" copies a multicast. {INTERVALS}",
         panels=tuple(panels),
     )
 

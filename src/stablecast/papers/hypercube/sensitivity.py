@@ -129,8 +129,8 @@ def judge_sensitivity(runs: Runs) -> Judgement:
         paper="coord very sensitive, the others not",
         measured=", ".join(told),
         why=f"worst minus best of {GRAPHS} graphs over the mean, first member's RTT / maximum queue, on"
-        " average"
-        f" over all sizes; not above: {', '.join(missed) or 'none'}; the difference itself at the largest"
+        f" average over all sizes; not above: {', '.join(missed) or 'none'}; the difference itself at the"
+        " largest"
         " size: " + ", ".join(f"{p} {difference(each, FIRST).value:.1f} ms" for p, each in at.items()),
     )
 
@@ -171,9 +171,8 @@ def figure_12(runs: Runs) -> Figure:
     return Figure(
         key="figure12",
         title="Figure 12: difference between the worst and the best graph",
-        caption=f"Of {GRAPHS} graphs for each size; bars, where there are more, are 95 % confidence"
-        " intervals over sets"
-        f" of {GRAPHS}. {ABOUT}",
+        caption=f"Of {GRAPHS} graphs for each size; bars, where there are more, are 95 % confidence intervals"
+        f" over sets of {GRAPHS}. {ABOUT}",
         panels=(
             _panel(runs, f"(A) {FIRST.name}", FIRST),
             _panel(runs, f"(B) {LAST.name} (not in the paper)", LAST),

@@ -214,8 +214,7 @@ def judge_fulldist(runs: Runs) -> Judgement:
         measured=", ".join(f"{'/'.join(cells)} ms at {n}" for n, cells in times.items())
         + f"; at most a factor {worst:.2f} apart",
         why=f"accepted: a factor {FACTOR:g}, and the steepest growth of the last member's time from {small}"
-        " to"
-        f" {large} members: {', '.join(f'{p} × {each.value:.2f}' for p, each in grown.items())}",
+        f" to {large} members: {', '.join(f'{p} × {each.value:.2f}' for p, each in grown.items())}",
     )
 
 
