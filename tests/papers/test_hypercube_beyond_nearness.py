@@ -69,3 +69,9 @@ def test_other_readings_and_further_graphs_are_asked_for_what_is_judged():
     assert nearness.judged_points(False) == []
     few, more = (len(nearness._with_graphs(count)) for count in (6, 12))
     assert more == 2 * few
+
+
+def test_what_is_not_run_under_the_other_readings_is_judged_under_the_main_one_alone():
+    verdicts = {verdict.claim.id: verdict for verdict in verdicts_of(paper("hypercube"), Runs([]))}
+    assert verdicts["C12a"].under == verdicts["C12b"].under == {}
+    assert len(verdicts["C10a"].under) == len(paper("hypercube").readings)

@@ -34,7 +34,7 @@ class SweepProgress:
 
     def begin(self, total: int, kept: int) -> None:
         """Start to count."""
-        self._total, self._kept = total, kept
+        self._total, self._kept, self._began = total, kept, None
         if kept:
             self.say(f"{kept:,} of {total:,} points are there already")
         if not self._shown or kept == total or not sys.stderr.isatty():

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import numba
@@ -109,8 +110,12 @@ class Field(NamedTuple):
     """Its compiled type."""
 
 
-def forms(part: type) -> dict[str, Form]:
-    """Return what the annotations of a class and of those that it inherits from declare."""
+@cache
+def forms(part: type) -> Mapping[str, Form]:
+    """Return what the annotations of a class and of those that it inherits from declare.
+
+    Each run of the simulator asks for some ten classes, and to evaluate their annotations takes milliseconds.
+    """
     return {name: _form(hint) for name, hint in _hints(part).items()}
 
 

@@ -70,11 +70,17 @@ class Claim:
     """Whether it is what we found and not what the paper says; such claims are not in the count."""
     seeds: Seeds | None = None
     """Where chance has a part: how to get more seeds."""
+    main_reading_only: bool = False
+    """Whether its runs are not made under the other readings.
+
+    Some of these runs may be there all the same, where a reading's options are the main one's by chance, and
+    would give a verdict on a single graph.
+    """
 
     @property
     def depends_on_reading(self) -> bool:
         """Whether it is judged under every reading of the paper's model."""
-        return self.kind != "exact"
+        return self.kind != "exact" and not self.main_reading_only
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -254,6 +254,7 @@ CLAIMS = (
         " takes.",
         judge=judge_succession,
         ours=True,
+        main_reading_only=True,
         seeds=_SEEDS,
     ),
     Claim(
@@ -263,6 +264,7 @@ CLAIMS = (
         " also with a slow failure detector.",
         judge=judge_little,
         ours=True,
+        main_reading_only=True,
         seeds=_SEEDS,
     ),
 )

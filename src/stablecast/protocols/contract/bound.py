@@ -99,6 +99,7 @@ def globals_of(protocol: Protocol) -> dict[str, Any]:
     return found
 
 
+@cache
 def identity(protocol: Protocol) -> str:
     """Return a name for files that belong to a protocol's state and kernels; protocols may share these.
 
