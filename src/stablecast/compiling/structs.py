@@ -41,7 +41,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import numba
@@ -110,13 +109,15 @@ class Field(NamedTuple):
     """Its compiled type."""
 
 
-@cache
-def forms(part: type) -> Mapping[str, Form]:
-    """Return what the annotations of a class and of those that it inherits from declare.
+_FORMS: dict[type, Mapping[str, Form]] = {}
+"""Each run of the simulator asks for some ten classes, and to evaluate annotations takes milliseconds."""
 
-    Each run of the simulator asks for some ten classes, and to evaluate their annotations takes milliseconds.
-    """
-    return {name: _form(hint) for name, hint in _hints(part).items()}
+
+def forms(part: type) -> Mapping[str, Form]:
+    """Return what the annotations of a class and of those that it inherits from declare."""
+    if part not in _FORMS:
+        _FORMS[part] = {name: _form(hint) for name, hint in _hints(part).items()}
+    return _FORMS[part]
 
 
 def _hints(part: type) -> dict[str, Any]:
