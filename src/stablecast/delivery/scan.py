@@ -1,0 +1,182 @@
+"""The first look at events: who is in them, who came and went when, and how many there are of each kind.
+
+What a scan finds of parts of a trace can be put together (:func:`merged`), so that parts can be looked at in
+any order and by any number of processes.  It is small: a row for each name, for each change of the membership
+and for each group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from stablecast.delivery.kinds import FAIL, JOIN, KINDS, NEVER, RECEIVE, SEND, Ints
+
+HAPPENED, ACTIVE, SENT, NAMED = 1, 2, 4, 8
+"""Roles of a name: an event happened there; it sent or received; it is the source of a send, of anything."""
+NAMES = pa.schema([("group", pa.string()), ("name", pa.string()), ("roles", pa.int8())])
+CHANGES = pa.schema(
+    [("group", pa.string()), ("name", pa.string()), ("joins", pa.bool_()), ("time_us", pa.int64())]
+)
+GROUPS = pa.schema(
+    [("group", pa.string()), ("first_us", pa.int64()), ("last_us", pa.int64()), ("first_send_us", pa.int64())]
+)
+COUNTS = pa.schema([("kind", pa.int8()), ("events", pa.int64())])
+DENSE = 1 << 22
+"""Up to so many combinations are counted in an array; more are sorted."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What is in some events."""
+
+    names: pa.Table
+    changes: pa.Table
+    """Joins and departures, each time once."""
+    groups: pa.Table
+    """``first_send_us`` is :data:`~stablecast.delivery.kinds.NEVER` where nothing was sent."""
+    counts: pa.Table
+
+    @property
+    def events(self) -> int:
+        """How many there are."""
+        return sum(self.counts["events"].to_pylist())
+
+    @property
+    def kinds(self) -> Mapping[str, int]:
+        """How many there are of each kind, by name."""
+        rows = zip(self.counts["kind"].to_pylist(), self.counts["events"].to_pylist(), strict=True)
+        return dict(sorted((KINDS[kind], count) for kind, count in rows))
+
+    def has(self, *kinds: int) -> bool:
+        """Tell whether there is any event of these kinds."""
+        return any(kind in kinds for kind in self.counts["kind"].to_pylist())
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column of names: their numbers, -1 for none, and what each number stands for."""
+
+    codes: Ints
+    values: pa.Array
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray | pa.Array) -> Coded:
+        """Read a column of strings, encoded or not."""
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(array, pa.ChunkedArray):  # more than one dictionary, or no chunk at all
+            array = pa.concat_arrays(
+                [chunk.cast(pa.string()) for chunk in array.chunks] or [pa.array([], pa.string())]
+            )
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        indices = array.indices
+        if indices.null_count:
+            indices = indices.fill_null(-1)
+        return cls(indices.to_numpy(zero_copy_only=False), array.dictionary.cast(pa.string()))
+
+
+def scan_of(events: pa.Table) -> Scan:
+    """Look at events with columns group, kind (a number), member, source and time_us."""
+    group, member, source = (Coded.of(events[name]) for name in ("group", "member", "source"))
+    kind = events["kind"].to_numpy()
+    time = events["time_us"].to_numpy()
+    return Scan(
+        names=_merged_names([_members(group, member, kind), _sources(group, source, kind)]),
+        changes=_changes(group, member, kind, time),
+        groups=_groups(group, kind, time),
+        counts=_counts(kind),
+    )
+
+
+def merged(scans: Iterable[Scan]) -> Scan:
+    """Put together what was found of several parts."""
+    every = list(scans)
+    changes = pa.concat_tables([CHANGES.empty_table(), *(scan.changes for scan in every)])
+    groups = pa.concat_tables([GROUPS.empty_table(), *(scan.groups for scan in every)])
+    counts = pa.concat_tables([COUNTS.empty_table(), *(scan.counts for scan in every)])
+    spans = [("first_us", "min"), ("last_us", "max"), ("first_send_us", "min")]
+    return Scan(
+        names=_merged_names([scan.names for scan in every]),
+        changes=changes.group_by(CHANGES.names).aggregate([]).select(CHANGES.names),
+        groups=groups.group_by("group").aggregate(spans).rename_columns(GROUPS.names),
+        counts=counts.group_by("kind").aggregate([("events", "sum")]).rename_columns(COUNTS.names),
+    )
+
+
+def _merged_names(parts: list[pa.Table]) -> pa.Table:
+    """Put together the roles that names have in several parts."""
+    names = pa.concat_tables([NAMES.empty_table(), *parts]).group_by(NAMES.names).aggregate([])
+    roles: dict[tuple[str, str], int] = {}
+    for group, name, role in zip(*(names[column].to_pylist() for column in NAMES.names), strict=True):
+        roles[group, name] = roles.get((group, name), 0) | role
+    rows = [(group, name, role) for (group, name), role in roles.items()]
+    return pa.table([list(column) for column in zip(*rows, strict=True)] or [[], [], []], schema=NAMES)
+
+
+def _members(group: Coded, member: Coded, kind: Ints) -> pa.Table:
+    """Return the names that events happened at."""
+    width = len(KINDS)
+    found = combinations((group.codes, member.codes, kind), (len(group.values), len(member.values), width))
+    active = np.isin(found[2], (SEND, RECEIVE))
+    return _named(group, member, found[0], found[1], np.where(active, HAPPENED | ACTIVE, HAPPENED))
+
+
+def _sources(group: Coded, source: Coded, kind: Ints) -> pa.Table:
+    """Return the names that messages are said to be from."""
+    told = source.codes >= 0
+    columns = (group.codes[told], source.codes[told], (kind[told] == SEND).astype(np.int8))
+    found = combinations(columns, (len(group.values), len(source.values), 2))
+    return _named(group, source, found[0], found[1], np.where(found[2] > 0, NAMED | SENT | ACTIVE, NAMED))
+
+
+def _named(group: Coded, name: Coded, groups: Ints, names: Ints, roles: Ints) -> pa.Table:
+    columns = [group.values.take(pa.array(groups)), name.values.take(pa.array(names)), roles.astype(np.int8)]
+    return pa.table(columns, schema=NAMES)
+
+
+def combinations(columns: tuple[Ints, ...], sizes: tuple[int, ...]) -> list[Ints]:
+    """Return each combination of small numbers that there is, once, as columns."""
+    key = np.zeros(len(columns[0]), np.int64)
+    for column, size in zip(columns, sizes, strict=True):
+        key = key * max(size, 1) + column
+    total = int(np.prod([max(size, 1) for size in sizes], dtype=np.float64))
+    found = np.flatnonzero(np.bincount(key, minlength=1)) if total <= DENSE else np.unique(key)
+    parts: list[Ints] = []
+    for size in reversed(sizes):
+        parts.append(found % max(size, 1))
+        found = found // max(size, 1)
+    return parts[::-1]
+
+
+def _changes(group: Coded, member: Coded, kind: Ints, time: Ints) -> pa.Table:
+    rows = np.flatnonzero((kind >= JOIN) & (kind <= FAIL))
+    columns = [
+        group.values.take(pa.array(group.codes[rows])),
+        member.values.take(pa.array(member.codes[rows])),
+        kind[rows] == JOIN,
+        time[rows],
+    ]
+    return pa.table(columns, schema=CHANGES).group_by(CHANGES.names).aggregate([]).select(CHANGES.names)
+
+
+def _groups(group: Coded, kind: Ints, time: Ints) -> pa.Table:
+    count = len(group.values)
+    first, last = np.full(count, NEVER), np.full(count, -NEVER)
+    first_send = np.full(count, NEVER)
+    sends = kind == SEND
+    np.minimum.at(first, group.codes, time)
+    np.maximum.at(last, group.codes, time)
+    np.minimum.at(first_send, group.codes[sends], time[sends])
+    there = first < NEVER
+    table = pa.table([group.values, first, last, first_send], schema=GROUPS)
+    return table.filter(pa.array(there))
+
+
+def _counts(kind: Ints) -> pa.Table:
+    counts = np.bincount(kind, minlength=len(KINDS))
+    there = np.flatnonzero(counts)
+    return pa.table([there.astype(np.int8), counts[there]], schema=COUNTS)
