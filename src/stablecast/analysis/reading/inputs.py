@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from urllib.parse import unquote
 
+from stablecast.analysis.reading.heads import CSV, FORMATS, JSON, PARQUET, Head, absolute, read_head
 from stablecast.errors import InvalidInput, unknown_name
-from stablecast.pipeline.analysis.reading.heads import CSV, FORMATS, JSON, PARQUET, Head, absolute, read_head
 
 _ENDINGS = {".parquet": PARQUET, ".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": CSV}
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
