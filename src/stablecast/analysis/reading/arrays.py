@@ -29,7 +29,8 @@ def numbers_of(values: pa.Array, missing: int = 0) -> NDArray[Any]:
     """Return numbers with ``missing`` where there is none, without a copy where all are there."""
     if values.null_count:
         values = values.fill_null(missing)
-    return values.to_numpy(zero_copy_only=False)
+    numbers: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def ints(values: NDArray[Any], valid: Mask | None) -> pa.Array:

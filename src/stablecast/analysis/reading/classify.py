@@ -356,7 +356,7 @@ def _kind_code(name: str, meanings: Mapping[str, str]) -> int:
 
 
 def _by_code(of_kinds: Sequence[int]) -> Ints:
-    """Return a table by code of kind; what is no kind has a negative code, and so one of the zeros at the end."""
+    """Return a table by code of kind; what is no kind has a negative code, and a zero of the end."""
     return np.array([*of_kinds, *[0] * -_LEFT_OUT], np.int64)
 
 

@@ -64,7 +64,7 @@ def micros(number: Decimal | None, unit: str) -> int | None:
 
 
 def moment(text: str) -> int | None:
-    """Return the microseconds since 1970 of a text such as ``2024-05-01T12:00:00Z``; UTC if it has no zone."""
+    """Return microseconds since 1970 for text such as ``2024-05-01T12:00:00Z``; without a zone it is UTC."""
     found = _MOMENT.fullmatch(text.strip(BLANKS))
     if found is None:
         return None

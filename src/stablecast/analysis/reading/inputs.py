@@ -99,6 +99,11 @@ def plain_name(given: str) -> str:
     return given if path is None else str(path)
 
 
+def compression_of(name: str) -> str | None:
+    """Return how a file is compressed, by its name, in Arrow's words."""
+    return _COMPRESSIONS.get(_split_ending(name)[1])
+
+
 def _split_ending(name: str) -> tuple[str, str]:
     """Return the ending that tells the format, and the one that tells the compression; either may be ''."""
     path = PurePath(name.lower())
@@ -221,8 +226,8 @@ def _described(file: Path, forced: str | None) -> Input:
 
 def _with_heads(files: Sequence[Input]) -> Iterator[Input]:
     def look(file: Input) -> Input:
-        compression = _COMPRESSIONS.get(_split_ending(file.name)[1])
-        return Input(file.path, file.name, file.format, read_head(Path(file.name), file.format, compression))
+        head = read_head(Path(file.name), file.format, compression_of(file.name))
+        return Input(file.path, file.name, file.format, head)
 
     with ThreadPoolExecutor(THREADS) as pool:
         yield from pool.map(look, files)

@@ -17,12 +17,10 @@ UNREAD = "_stablecast_unread"
 
 
 def value_of(raw: pa.RecordBatch, column: Column) -> pa.Array | None:
-    """Return a column of a log by its name or its place; None where it is absent."""
+    """Return a column of a log by its place or, with dots, by its name; None where it is absent."""
     names = raw.schema.names
-    if column.name in names:
-        return raw.column(column.name)
     if column.place[0] not in names:
-        return None
+        return raw.column(column.name) if column.name in names else None
     values = raw.column(column.place[0])
     for name in column.place[1:]:
         if not pa.types.is_struct(values.type) or values.type.get_field_index(name) < 0:

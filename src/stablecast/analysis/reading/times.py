@@ -5,7 +5,7 @@ stands for the shortest decimal that is nearest to it, as it would be printed: 1
 ...457 µs, although the double is a little less.  That decimal is found without printing it.  Let ``n`` be the
 whole number of microseconds nearest to the double.  If ``n`` microseconds, as a double, are this very
 double, then the shortest decimal is ``n``: all others near enough have more digits.  If not, no whole number
-of microseconds is as near as the decimal, so both lie between the same two, and comparing doubles tells which.
+of microseconds is as near as the decimal: both lie between the same two, and comparing doubles tells which.
 This holds while neighbouring doubles are less than a microsecond apart.
 """
 

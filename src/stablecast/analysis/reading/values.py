@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from stablecast.analysis.reading import exact
 from stablecast.analysis.reading.arrays import (
-    NAME,
     Ints,
     as_array,
     each_once,
@@ -36,7 +35,7 @@ _PLAIN = r"^-?[0-9]{1,18}$"
 
 
 def name_of(values: pa.Array) -> pa.DictionaryArray:
-    """Return names, each once, as ``dictionary<int32, string>``; numbers are named by their digits, 3.0 like 3."""
+    """Return names as ``dictionary<int32, string>``; numbers are named by their digits, 3.0 like 3."""
     values = as_array(values)
     if not pa.types.is_dictionary(values.type):
         values = as_array(pc.dictionary_encode(_sortable(values)))
