@@ -73,7 +73,9 @@ class CsvReader:
             table = pv.read_csv(pa.BufferReader(block), options, parse, convert)
         except (pa.ArrowInvalid, pa.ArrowKeyError):
             return None
-        if not _is_one_row_a_line(table.num_rows + len(unread), block):
+        # Blanks before a quotation mark hide it from Arrow.
+        hidden = any('"' in text for text in unread)
+        if hidden or not _is_one_row_a_line(table.num_rows + len(unread), block):
             return None
         columns = [_trimmed(as_array(column), quoted=b'"' in block) for column in table.columns]
         if any(column is None for column in columns):

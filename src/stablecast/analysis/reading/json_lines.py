@@ -3,18 +3,21 @@
 Arrow reads a block of lines at once if every value has the type that is expected of its column.  If one has
 not, the types that the block's beginning has are tried; if that fails too, the block is read line by line,
 every value as text, so that a value of a wrong type is told instead of lost, and a line that is no JSON is a
-bad row.  Arrow takes two objects in a line for two rows, and one object in two lines for one; a block in
-which rows and lines differ in number is read line by line as well.
+bad row.  Arrow takes two objects in a line for two rows, one object in two lines for one, and ``null`` for an
+object without fields; a block in which rows and lines differ in number, or a row is empty, is read line by
+line as well.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from stablecast.analysis.reading.foreign import NUMBERS, TIMESTAMP
@@ -65,7 +68,7 @@ class JsonReader:
         if table is None or not _is_one_row_a_line(table.num_rows, block):
             return None
         batches = table.combine_chunks().to_batches()
-        return batches[0] if batches else self._by_line([])
+        return batches[0] if batches and not _has_empty_row(batches[0]) else None
 
     def _types_of(self, block: bytes) -> dict[str, pa.DataType] | None:
         """Return the types that the first lines have; None where they can only be read line by line."""
@@ -129,6 +132,14 @@ def _is_one_row_a_line(rows: int, block: bytes) -> bool:
     if rows == block.count(b"\n") + (not block.endswith(b"\n")):
         return True
     return rows == sum(1 for line in block.splitlines() if line.strip())
+
+
+def _has_empty_row(rows: pa.RecordBatch) -> bool:
+    """Tell whether a row has nothing at all: Arrow takes ``null`` for one."""
+    if any(column.null_count == 0 for column in rows.columns):
+        return False
+    empty = functools.reduce(pc.and_, [column.is_null() for column in rows.columns])
+    return bool(pc.any(empty).as_py())
 
 
 def _schema(columns: Mapping[str, Column], types: Mapping[str, pa.DataType]) -> pa.Schema:
