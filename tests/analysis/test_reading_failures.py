@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from stablecast.analysis.reading.inputs import Input, Inputs
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.reading.events import (
     Foreign,
@@ -18,7 +19,6 @@ from stablecast.pipeline.analysis.reading.events import (
     find_inputs,
     readable_error,
 )
-from stablecast.pipeline.analysis.reading.inputs import Input, Inputs
 from stablecast.trace.log import EventLog
 
 GOOD = {"group": "g", "kind": "receive", "member": "b", "source": "a", "seq": 1, "time_us": 5, "bytes": 7}

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from stablecast.analysis.reading.foreign import Foreign, check_first_seq, parse_pairs
+from stablecast.analysis.reading.inputs import find_inputs
+from stablecast.analysis.reading.mapping import nearest, plan_parts
 from stablecast.errors import InvalidInput
-from stablecast.pipeline.analysis.reading.events import Foreign, find_inputs, parse_pairs
-from stablecast.pipeline.analysis.reading.foreign import check_first_seq
-from stablecast.pipeline.analysis.reading.mapping import nearest, plan_parts
 
 EVENT = '{"group":"g","kind":"join","member":"a","source":null,"seq":null,"time_us":1,"bytes":null}\n'
 HEADER = "group,kind,member,source,seq,time_us,bytes\n"

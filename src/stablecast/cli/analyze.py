@@ -60,9 +60,9 @@ def analyze_command(
     Example: stablecast analyze traces --out analysed
     """
     require(*SPARK)
+    from stablecast.analysis.reading.inputs import find_inputs
+    from stablecast.analysis.reading.mapping import check_columns
     from stablecast.pipeline.analysis.analyze import analyze
-    from stablecast.pipeline.analysis.reading.inputs import find_inputs
-    from stablecast.pipeline.analysis.reading.mapping import check_columns
     from stablecast.pipeline.analysis.workspace import check_free
     from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session
 

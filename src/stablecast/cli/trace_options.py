@@ -78,8 +78,8 @@ def trace_options(
     replace: bool = False,
 ) -> Options:
     """Return how events are to be read, from what the command line says."""
+    from stablecast.analysis.reading.foreign import KIND, MAP, SET, Foreign, parse_pairs
     from stablecast.pipeline.analysis.analyze import Options
-    from stablecast.pipeline.analysis.reading.foreign import KIND, MAP, SET, Foreign, parse_pairs
     from stablecast.pipeline.analysis.scan import ON_BAD_ROWS
 
     if on_bad_rows not in ON_BAD_ROWS:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 COLUMNS = ("group", "kind", "member", "source", "seq", "time_us", "bytes")
 KINDS = ("send", "receive", "stable", "release", "join", "leave", "fail")
+"""What groups of ours write."""
+POSITION_KINDS = ("head", "position")
+"""What shared logs tell: ``head``, up to which number a source has sent; ``position``, up to which number a
+member has everything of it.  Both are cumulative and may jump by any number."""
+ALL_KINDS = (*KINDS, *POSITION_KINDS)
 
 
 def arrow_schema() -> pa.Schema:

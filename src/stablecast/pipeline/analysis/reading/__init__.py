@@ -1,1 +1,1 @@
-"""From files of any origin to rows of events: which files, which columns, what is wrong with a row."""
+"""From files to rows of events on Spark; what needs no Spark is in :mod:`stablecast.analysis.reading`."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from stablecast.analysis.reading.foreign import KIND, Foreign
+from stablecast.analysis.reading.inputs import Inputs
 from stablecast.pipeline.analysis.reading.classify import PROBLEM, UNKNOWN_KIND, classify
-from stablecast.pipeline.analysis.reading.foreign import KIND, Foreign
-from stablecast.pipeline.analysis.reading.inputs import Inputs
 from stablecast.pipeline.analysis.reading.raw_rows import raw_rows
 from stablecast.trace.schema import KINDS
 

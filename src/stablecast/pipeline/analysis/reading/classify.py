@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from stablecast.pipeline.analysis.reading.foreign import EARLIEST, SKIPPED, TIME_UNITS, TIMESTAMP, Foreign
-from stablecast.pipeline.analysis.reading.heads import CSV
+from stablecast.analysis.reading.foreign import EARLIEST, SKIPPED, TIME_UNITS, TIMESTAMP, Foreign
+from stablecast.analysis.reading.heads import CSV
 from stablecast.pipeline.analysis.reading.raw_rows import RawRows
 from stablecast.pipeline.analysis.reading.values import microseconds, name_of, whole_number
 from stablecast.trace.schema import COLUMNS, KINDS

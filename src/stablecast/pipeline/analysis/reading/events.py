@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from stablecast.analysis.reading.foreign import Foreign, check_first_seq, parse_pairs
+from stablecast.analysis.reading.inputs import Inputs, find_inputs
 from stablecast.pipeline.analysis.reading.bad_rows import NO_EVENTS, explain_bad_rows
 from stablecast.pipeline.analysis.reading.classify import PROBLEM, classify
 from stablecast.pipeline.analysis.reading.failures import readable_error
-from stablecast.pipeline.analysis.reading.foreign import Foreign, check_first_seq, parse_pairs
-from stablecast.pipeline.analysis.reading.inputs import Inputs, find_inputs
 from stablecast.pipeline.analysis.reading.raw_rows import raw_rows
 from stablecast.trace.schema import COLUMNS
 

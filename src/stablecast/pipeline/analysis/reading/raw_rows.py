@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from stablecast.errors import InvalidInput
-from stablecast.pipeline.analysis.reading.failures import readable_error
-from stablecast.pipeline.analysis.reading.foreign import Foreign
-from stablecast.pipeline.analysis.reading.heads import (
+from stablecast.analysis.reading.foreign import Foreign
+from stablecast.analysis.reading.heads import (
     CSV,
     JSON,
     LINES_LOOKED_AT,
@@ -26,8 +24,10 @@ from stablecast.pipeline.analysis.reading.heads import (
     Head,
     text_head,
 )
-from stablecast.pipeline.analysis.reading.inputs import Input, Inputs
-from stablecast.pipeline.analysis.reading.mapping import Part, missing_line, plan_parts
+from stablecast.analysis.reading.inputs import Input, Inputs
+from stablecast.analysis.reading.mapping import Part, missing_line, plan_parts
+from stablecast.errors import InvalidInput
+from stablecast.pipeline.analysis.reading.failures import readable_error
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Values

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from stablecast.pipeline.analysis.reading.foreign import TIMESTAMP
-from stablecast.pipeline.analysis.reading.heads import Column
+from stablecast.analysis.reading.foreign import TIMESTAMP
+from stablecast.analysis.reading.heads import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Values

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from stablecast.analysis.reading.inputs import plain_name
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Options, Say
 from stablecast.pipeline.analysis.reading.events import (
@@ -26,7 +27,6 @@ from stablecast.pipeline.analysis.reading.events import (
     find_inputs,
 )
 from stablecast.pipeline.analysis.reading.failures import told_in_one_line
-from stablecast.pipeline.analysis.reading.inputs import plain_name
 from stablecast.pipeline.analysis.scan import scanned
 from stablecast.pipeline.analysis.stream.carry import Carry
 from stablecast.pipeline.analysis.stream.fold import Part, Patience, Untimely

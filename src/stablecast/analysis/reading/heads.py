@@ -1,4 +1,4 @@
-"""What a local file says about itself before Spark reads it: its columns, and whether its end was cut off.
+"""What a file says about itself before it is read: its columns, and whether its end was cut off.
 
 Only a file's first and last bytes are looked at; of Parquet, the footer.
 """
@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -66,14 +67,38 @@ class Head:
 
 def read_head(file: Path, format: str, compression: str | None) -> Head:
     """Look into a local file; one that is not what its name says is refused."""
+    with told_in_one_line(str(file)), file.open("rb") as content:
+        return head_of(content, str(file), format, compression, absolute(file))
+
+
+def head_of(content: Any, name: str, format: str, compression: str | None, path: str) -> Head:
+    """Look into an open file that can be read from any place.
+
+    Parameters
+    ----------
+    content
+        The file.
+    name
+        What the user calls it.
+    format, compression
+        What it is said to be.
+    path
+        What its lines are told apart from those of other files by.
+    """
+    if format == PARQUET:
+        return Head(tuple(_parquet_columns(content, name)))
+    text = _beginning(content, name, compression)
+    head = text_head(text, format, name)
+    return head if format == CSV or compression or not text else replace(head, cut=_cut_line(content, path))
+
+
+@contextmanager
+def told_in_one_line(name: str) -> Iterator[None]:
+    """Turn what opening a file raises into an error of ours."""
     try:
-        if format == PARQUET:
-            return Head(tuple(_parquet_columns(file)))
-        text = _beginning(file, compression)
-        head = text_head(text, format, str(file))
-        return head if format == CSV or compression or not text else replace(head, cut=_cut_line(file))
+        yield
     except OSError as error:
-        raise InvalidInput(f"cannot read '{file}': {_why(error)}") from None
+        raise InvalidInput(f"cannot read '{name}': {_why(error)}") from None
 
 
 def text_head(text: str, format: str, name: str) -> Head:
@@ -97,7 +122,7 @@ def line_key(path: str, line: bytes) -> str:
     return hashlib.sha256(path.encode() + b"\n" + line).hexdigest()
 
 
-def _parquet_columns(file: Path) -> Iterator[Column]:
+def _parquet_columns(file: Any, name: str) -> Iterator[Column]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -106,12 +131,12 @@ def _parquet_columns(file: Path) -> Iterator[Column]:
         fields = {field.name: field.type for field in schema.to_arrow_schema()}
     except (pa.ArrowException, ValueError) as error:
         raise InvalidInput(
-            f"'{file}' is not Parquet, or is cut short: {' '.join(str(error).split())}"
+            f"'{name}' is not Parquet, or is cut short: {' '.join(str(error).split())}"
         ) from None
-    for name, kind in fields.items():
+    for column, kind in fields.items():
         nested = [word for word in _NESTED if getattr(pa.types, f"is_{word}")(kind)]
         if nested or pa.types.is_nested(kind):
-            yield Column(name, (name,), (nested or ["list"])[0])
+            yield Column(column, (column,), (nested or ["list"])[0])
     for leaf in map(schema.column, range(len(schema))):
         if leaf.max_repetition_level == 0:
             place = (leaf.path,) if leaf.path in fields else tuple(leaf.path.split("."))
@@ -148,22 +173,23 @@ def _whole_type(logical: dict[str, Any]) -> str:
     return {8: "int", 16: "int", 32: "bigint"}.get(bits, "decimal(20,0)")
 
 
-def _beginning(file: Path, compression: str | None) -> str:
+def _beginning(file: Any, name: str, compression: str | None) -> str:
     """Return the first text of a file, up to the end of a line where there is one."""
     if compression is None:
-        with file.open("rb") as plain:
-            content = plain.read(HEAD_BYTES)
+        content: bytes = file.read(HEAD_BYTES)
     else:
         import pyarrow as pa
 
-        if file.stat().st_size == 0:
+        if file.seek(0, os.SEEK_END) == 0:
             return ""
-        with pa.CompressedInputStream(pa.OSFile(str(file)), compression) as stream:
+        file.seek(0)
+        source = file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, "r")
+        with pa.CompressedInputStream(source, compression) as stream:
             content = stream.read(HEAD_BYTES)
     for magic, what in _MAGIC.items():
         if content.startswith(magic):
             raise InvalidInput(
-                f"'{file}' {what}, which its name does not say (accepted: lines of UTF-8 text)"
+                f"'{name}' {what}, which its name does not say (accepted: lines of UTF-8 text)"
             )
     if len(content) == HEAD_BYTES:
         content = content[: content.rfind(b"\n") + 1] or content
@@ -187,7 +213,7 @@ def _json_columns(text: str, name: str) -> tuple[Column, ...]:
     if lines and lines[0] in ("[", "{"):
         raise InvalidInput(f"'{name}' is one JSON document (accepted: JSON Lines, one object a line)")
     for line in lines[:LINES_LOOKED_AT]:
-        value = json.loads(line) if _is_json(line) else None
+        value = json.loads(line) if is_json(line) else None
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, dict):
                 for column in _fields(each, ()):
@@ -203,7 +229,8 @@ def _fields(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[Column]:
             yield from _fields(inner, place)
 
 
-def _is_json(line: str | bytes) -> bool:
+def is_json(line: str | bytes) -> bool:
+    """Tell whether a line is JSON."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):
@@ -211,18 +238,27 @@ def _is_json(line: str | bytes) -> bool:
     return True
 
 
-def _cut_line(file: Path) -> str:
+def _cut_line(content: Any, path: str) -> str:
     """Return the key of a last line that has no end and is no JSON: its writer was killed while it wrote."""
-    with file.open("rb") as content:
-        size = content.seek(0, os.SEEK_END)
-        content.seek(size - 1)
-        if content.read() in b"\r\n":
-            return ""
-        start = max(0, size - TAIL_BYTES)
-        content.seek(start)
-        tail = content.read()
+    size = content.seek(0, os.SEEK_END)
+    start = max(0, size - TAIL_BYTES)
+    content.seek(start)
+    line = unfinished_line(content.read(), begins=start == 0)
+    return line_key(path, line) if line else ""
+
+
+def unfinished_line(tail: bytes, *, begins: bool) -> bytes:
+    """Return a last line that has no end and is no JSON, or nothing.
+
+    Parameters
+    ----------
+    tail
+        The end of a file.
+    begins
+        Whether it begins with a line, or somewhere in one.
+    """
     end = max(tail.rfind(b"\n"), tail.rfind(b"\r"))
     line = tail[end + 1 :]
-    if not line.strip() or (end < 0 and start > 0) or _is_json(line):
-        return ""
-    return line_key(absolute(file), line)
+    if not line.strip() or len(line) > TAIL_BYTES or (end < 0 and not begins) or is_json(line):
+        return b""
+    return line

@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from stablecast.analysis.reading.foreign import MAP, NUMBERS, SET, TIME_UNITS, TIMESTAMP, Foreign
+from stablecast.analysis.reading.heads import CSV, JSON, Column, Head
+from stablecast.analysis.reading.inputs import Input, Inputs
 from stablecast.errors import InvalidInput
-from stablecast.pipeline.analysis.reading.foreign import MAP, NUMBERS, SET, TIME_UNITS, TIMESTAMP, Foreign
-from stablecast.pipeline.analysis.reading.heads import CSV, JSON, Column, Head
-from stablecast.pipeline.analysis.reading.inputs import Input, Inputs
 from stablecast.trace.schema import COLUMNS
 
 OPTIONAL = ("bytes",)

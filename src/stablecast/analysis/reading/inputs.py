@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from urllib.parse import unquote
 
+from stablecast.analysis.reading.heads import CSV, FORMATS, JSON, PARQUET, Head, absolute, read_head
 from stablecast.errors import InvalidInput, unknown_name
-from stablecast.pipeline.analysis.reading.heads import CSV, FORMATS, JSON, PARQUET, Head, absolute, read_head
 
 _ENDINGS = {".parquet": PARQUET, ".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": CSV}
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -97,6 +97,11 @@ def plain_name(given: str) -> str:
     """Return an address of a file of this machine as its path; another one as it is."""
     path = _local_path(given)
     return given if path is None else str(path)
+
+
+def compression_of(name: str) -> str | None:
+    """Return how a file is compressed, by its name, in Arrow's words."""
+    return _COMPRESSIONS.get(_split_ending(name)[1])
 
 
 def _split_ending(name: str) -> tuple[str, str]:
@@ -221,8 +226,8 @@ def _described(file: Path, forced: str | None) -> Input:
 
 def _with_heads(files: Sequence[Input]) -> Iterator[Input]:
     def look(file: Input) -> Input:
-        compression = _COMPRESSIONS.get(_split_ending(file.name)[1])
-        return Input(file.path, file.name, file.format, read_head(Path(file.name), file.format, compression))
+        head = read_head(Path(file.name), file.format, compression_of(file.name))
+        return Input(file.path, file.name, file.format, head)
 
     with ThreadPoolExecutor(THREADS) as pool:
         yield from pool.map(look, files)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from stablecast.errors import InvalidInput, unknown_name
-from stablecast.trace.schema import COLUMNS, KINDS
+from stablecast.trace.schema import ALL_KINDS, COLUMNS
 
 MAP, SET, KIND = "--map", "--set", "--kind"
 SKIPPED = "-"
@@ -89,8 +89,8 @@ def _form(option: str) -> str:
 
 def _check_pair(option: str, key: str, value: str) -> None:
     if option == KIND:
-        if value != SKIPPED and value not in KINDS:
-            raise unknown_name("kind", value, (*KINDS, SKIPPED))
+        if value != SKIPPED and value not in ALL_KINDS:
+            raise unknown_name("kind", value, (*ALL_KINDS, SKIPPED))
         return
     if key not in COLUMNS:
         raise unknown_name(f"column of the schema in {option}", key, COLUMNS)
@@ -99,8 +99,8 @@ def _check_pair(option: str, key: str, value: str) -> None:
 
 
 def _check_constant(column: str, value: str) -> None:
-    if column == "kind" and value not in KINDS:
-        raise unknown_name("kind", value, KINDS)
+    if column == "kind" and value not in ALL_KINDS:
+        raise unknown_name("kind", value, ALL_KINDS)
     if column in NUMBERS and not _WHOLE.fullmatch(value):
         raise InvalidInput(f"{SET} {column}={value}: '{value}' is not a whole number")
     if column == "bytes" and not 0 <= int(value) < 2**31:
