@@ -21,8 +21,8 @@ HEADS = 0.2
 """How many of the rows are heads."""
 
 
-def history(rows: int, sources: int, readers: int, seed: int = 1, *, churn: int = 0) -> pa.Table:
-    """Return rows in the order of time, whose numbers rise to a total of 10^12; some readers join and leave."""
+def history(rows: int, sources: int, readers: int, seed: int = 1) -> pa.Table:
+    """Return rows in the order of time, whose numbers rise to a total of 10^12."""
     draw = np.random.default_rng(seed)
     time_us = np.sort(draw.integers(0, LAST_US, rows))
     source = draw.integers(0, sources, rows).astype(np.int32)
@@ -44,12 +44,31 @@ def history(rows: int, sources: int, readers: int, seed: int = 1, *, churn: int 
     )
 
 
+def with_visitors(events: pa.Table, readers: int, visitors: int) -> pa.Table:
+    """Let the readers join at the beginning, and others join and leave without reading anything."""
+    begins = np.sort(np.random.default_rng(3).integers(0, LAST_US, visitors))
+    names = [f"reader-{k}" for k in range(readers)] + 2 * [f"visitor-{k}" for k in range(visitors)]
+    moves = pa.table(
+        {
+            "group": ["orders"] * len(names),
+            "kind": ["join"] * (readers + visitors) + ["leave"] * visitors,
+            "member": names,
+            "source": pa.nulls(len(names), pa.string()),
+            "seq": pa.nulls(len(names), pa.int64()),
+            "time_us": np.concatenate([np.zeros(readers, np.int64), begins, begins + LAST_US // 1000]),
+        }
+    )
+    return pa.concat_tables([events, moves])
+
+
 def _names(prefix: str, codes: np.ndarray, count: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(codes, [f"{prefix}-{k}" for k in range(count)]).cast(pa.string())
 
 
-def measure(rows: int, sources: int, readers: int, *, shuffled: bool = False) -> None:
+def measure(rows: int, sources: int, readers: int, *, shuffled: bool = False, visitors: int = 0) -> None:
     events = history(rows, sources, readers)
+    if visitors:
+        events = with_visitors(events, readers, visitors)
     if shuffled:
         events = events.take(pa.array(np.random.default_rng(2).permutation(rows)))
     seconds = []
@@ -60,7 +79,8 @@ def measure(rows: int, sources: int, readers: int, *, shuffled: bool = False) ->
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     order = "in no order" if shuffled else "in the order of time"
     print(
-        f"{rows:,} rows {order}, {sources:,} sources, {readers:,} readers: {min(seconds):.2f} s"
+        f"{rows:,} rows {order}, {sources:,} sources, {readers:,} readers, {visitors:,} that join and leave:"
+        f" {min(seconds):.2f} s"
         f" (of {', '.join(f'{s:.2f}' for s in seconds)}), {tables['frontiers'].num_rows:,} frontiers,"
         f" {memory:,.0f} MB at most",
         flush=True,
@@ -80,6 +100,8 @@ def main() -> int:
     measure(options.rows, 100, 10, shuffled=True)
     measure(options.rows, 10_000, 10)
     measure(options.rows, 100, 5_000)
+    measure(options.rows, 100, 10, visitors=1_000)
+    measure(options.rows, 10_000, 10, visitors=1_000)
     return 0
 
 

@@ -1,7 +1,7 @@
 """The tables of heads and positions read aloud: number by number, in plain loops, for small histories.
 
-Nothing here is meant to be fast, and nothing uses what the kernels rely on: each number has a sending, receipts
-and a time since which it is stable, and everything else is counted from these.
+Nothing here is meant to be fast, and nothing uses what the kernels rely on: each number has a sending,
+receipts and a time since which it is stable, and everything else is counted from these.
 """
 
 from collections import Counter, defaultdict

@@ -1,4 +1,36 @@
-"""The columns of the tables of positions; what they mean is in ``docs/analyze.md``."""
+"""The columns of the tables of positions.
+
+frontiers
+    One row for each change of a source's stable prefix: ``time_us`` when it grew, ``sent`` the head by
+    then, ``stable`` the number at which it ends from then on, ``blocker`` the member that it had waited
+    for until then: the one that had reached the least, of equals the smallest name; null if all that was
+    sent was stable.
+sources
+    One row for each source that a head or a position names, at the end: how many numbers (``messages``)
+    it has sent, from ``first_seq`` to ``last_seq``; ``stable_seq``, up to which all is stable,
+    ``stable_us`` since when; ``waiting_for`` at most ten names of those that lack the next number,
+    ``waiting`` how many do; ``oldest_us`` when that number was sent; ``heads_missing`` whether the source
+    has no head of its own; ``retained_bytes`` what is sent and not stable, if numbers are bytes.
+readers
+    One row for each source and each member that is in the group at the end, has a position of the source,
+    or has held it back.  ``position`` is the largest it has told, null if it has nothing; ``lag`` how
+    many numbers it lacks and ``behind_since_us`` since when it has lacked some, both null for those that
+    are gone. ``alone_us`` is the time for which it alone kept anything from being stable,
+    ``alone_numbers_us`` the sum of these numbers over that time, up to the last row of the
+    group.  ``completed`` is by how many numbers the prefix grew when it had waited for this
+    member.  ``without_seq`` is where the prefix would end now without it.  ``blocks`` says whether the
+    source waits for it now.
+laggards
+    One row for each member of a group that has any of ``completed_last`` (``completed``) and ``held_us``
+    (``alone_numbers_us``), both added up over sources.
+totals
+    One row for each group: its sources; numbers sent, stable, and retained; of the sources that retain
+    anything the earliest ``stable_us`` (``oldest_frontier_us``) and the earliest ``oldest_us``; and the
+    member that the most sources wait for.
+violations
+    ``position_beyond_head``: the first position of a reader, member or not, that is above the head at its
+    time. Sources without heads have none.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stablecast.delivery.numbering import coded, distinct_of
@@ -96,11 +97,11 @@ def _least(which: IntArray, count: int, times: pa.ChunkedArray, counts: NDArray[
 
 def _most_waited_for(readers: pa.Table, groups: pa.Array) -> pa.Array:
     """Return for each group the member that the most of its sources wait for; of equals the smallest name."""
-    blocking = readers.filter(readers["blocks"])
-    of_group, members, which = _pairs(blocking)
+    of_group, members, which = _pairs(readers.filter(readers["blocks"]))
+    group = pc.index_in(of_group, groups).to_numpy(zero_copy_only=False).astype(np.int64)
     sources = np.bincount(which, minlength=len(members))
-    most: dict[str, tuple[int, str]] = {}
-    for group, member, count in zip(of_group.to_pylist(), members.to_pylist(), sources.tolist(), strict=True):
-        if group not in most or count > most[group][0]:
-            most[group] = count, member
-    return pa.array([most[group][1] if group in most else None for group in groups.to_pylist()], pa.string())
+    order = np.lexsort((np.arange(len(members)), -sources, group))
+    has_some, first = np.unique(group[order], return_index=True)
+    chosen = np.full(len(groups), -1, np.int64)
+    chosen[has_some] = order[first]
+    return members.take(pa.array(chosen, mask=chosen < 0))
