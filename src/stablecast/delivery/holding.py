@@ -18,8 +18,9 @@ import numpy as np
 
 from stablecast.compiling import kernel
 from stablecast.delivery.judge import Holdings
-from stablecast.delivery.kinds import NEVER, Ints, Longs, shortened
+from stablecast.delivery.kinds import NEVER, RELEASE, Ints, Longs, shortened
 from stablecast.delivery.membership import Groups, Membership
+from stablecast.delivery.scan import Scan
 
 DENSE = 1 << 23
 """Up to so many spans of all names are added up in an array; more are sorted."""
@@ -74,9 +75,14 @@ def add_totals(holdings: Holdings, name_group: Ints, last_us: Longs, totals: Tot
         totals.holdings[name] += 1
 
 
-def changes_of(holdings: Holdings, membership: Membership) -> Changes:
-    """Return beginnings and ends; where nothing ends, what began in each span of time."""
-    if (holdings.end == NEVER).all():
+def anything_ends(scan: Scan, membership: Membership) -> bool:
+    """Tell whether anybody lets go of anything, or is gone."""
+    return scan.has(RELEASE) or membership.anybody_left
+
+
+def changes_of(holdings: Holdings, membership: Membership, *, ends: bool) -> Changes:
+    """Return beginnings and ends; where nothing of the trace ends, what began in each span of time."""
+    if not ends:
         return _added_up(holdings, membership)
     lasting = holdings.end > holdings.begin
     ending = lasting & (holdings.end < NEVER)
@@ -141,21 +147,20 @@ def _by_name_and_time(changes: Changes) -> Ints:
 
 
 def levels_of(
-    changes: Changes, membership: Membership, base: tuple[Longs, Longs] | None = None
+    changes: Changes, name_group: Ints, groups: Groups, base: tuple[Longs, Longs] | None = None
 ) -> tuple[Peaks, Occupancy]:
     """Return the peaks of each name, and what was held at the end of each span, from summed changes.
 
     ``base`` is what each name held before the first of them.
     """
-    names = membership.name_count
+    names, room = len(name_group), len(changes.name)
     nothing = np.zeros(names, np.int64)
     peaks = Peaks(np.zeros(names, np.int64), np.zeros(names, np.int64))
-    room = len(changes.name)
     course = Occupancy(
         np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     )
     held, size = base or (nothing, nothing)
-    rows = add_levels(changes, membership.name_group, membership.groups, held, size, peaks, course)
+    rows = add_levels(changes, name_group, groups, held, size, peaks, course)
     return peaks, shortened(course, rows)
 
 

@@ -254,20 +254,17 @@ def look_at_neighbours(
             seq, sent = messages.seq[m], messages.sent[m]
 
 
-def sent_by(times: Longs, sources: Ints, messages: Messages) -> Longs:
-    """Return the largest number that each source had sent by some times; both are in the order of sources."""
-    order = np.lexsort((messages.sent, messages.source)) if _is_out_of_order(messages) else None
-    at = messages.sent if order is None else messages.sent[order]
-    seq = messages.seq if order is None else messages.seq[order]
-    source = messages.source if order is None else messages.source[order]
+def sent_by(times: Longs, sources: Ints, source: Ints, seq: Longs, sent: Longs) -> Longs:
+    """Return the largest number that sources had sent by some times; EVER if none.
+
+    Times are by source and do not go back; messages are by source.
+    """
+    if bool(((sent[1:] < sent[:-1]) & (source[1:] == source[:-1])).any()) or (source[1:] < source[:-1]).any():
+        order = np.lexsort((sent, source))
+        source, seq, sent = source[order], seq[order], sent[order]
     found = np.empty(len(times), np.int64)
-    find_sent(times, sources, at, seq, source, found)
+    find_sent(times, sources, sent, seq, source, found)
     return found
-
-
-def _is_out_of_order(messages: Messages) -> bool:
-    back = messages.sent[1:] < messages.sent[:-1]
-    return bool((back & (messages.source[1:] == messages.source[:-1])).any())
 
 
 @kernel
@@ -284,3 +281,29 @@ def find_sent(times: Longs, sources: Ints, at: Longs, seq: Longs, source: Ints, 
             most = max(most, seq[k])
             k += 1
         found[t] = most
+
+
+def last_runs_by(times: Longs, sources: Ints, runs: Runs, before: Before) -> Ints:
+    """Return the run that has the largest number that each source had sent by some times.
+
+    It is the last run in which anything was sent by then; the first of the source if nothing was.  Runs are
+    those of whole sources, in order.
+    """
+    first, after = (np.searchsorted(runs.source, sources, side) for side in ("left", "right"))
+    found = np.empty(len(times), np.int64)
+    find_last_runs(times, first, after, before.earliest_sent, found)
+    return found
+
+
+@kernel
+def find_last_runs(times: Longs, first: Longs, after: Longs, earliest: Longs, found: Longs) -> None:
+    """Search in halves: the first sending in a run or any later one does not go back."""
+    for t in range(times.size):
+        low, high = first[t], after[t]
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if earliest[middle] <= times[t]:
+                low = middle
+            else:
+                high = middle
+        found[t] = low

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from stablecast.delivery.kinds import FAIL, JOIN, KINDS, NEVER, RECEIVE, SEND, Ints
+from stablecast.delivery.kinds import FAIL, HEAD, JOIN, KINDS, NEVER, POSITION, RECEIVE, SEND, Ints
 
-HAPPENED, ACTIVE, SENT, NAMED = 1, 2, 4, 8
-"""Roles of a name: an event happened there; it sent or received; it is the source of a send, of anything."""
+HAPPENED, ACTIVE, SENT, NAMED, READS = 1, 2, 4, 8, 16
+"""Roles of a name: an event happened there; it sent or received; it is the source of a send or a head; it is
+the source of anything; it has a position."""
 NAMES = pa.schema([("group", pa.string()), ("name", pa.string()), ("roles", pa.int8())])
 CHANGES = pa.schema(
     [("group", pa.string()), ("name", pa.string()), ("joins", pa.bool_()), ("time_us", pa.int64())]
@@ -66,11 +67,10 @@ class Coded:
     @classmethod
     def of(cls, column: pa.ChunkedArray | pa.Array) -> Coded:
         """Read a column of strings, encoded or not."""
-        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if isinstance(array, pa.ChunkedArray):  # more than one dictionary, or no chunk at all
-            array = pa.concat_arrays(
-                [chunk.cast(pa.string()) for chunk in array.chunks] or [pa.array([], pa.string())]
-            )
+        array = column
+        if isinstance(column, pa.ChunkedArray):
+            # Chunks may have dictionaries of their own, and there may be no chunk at all.
+            array = column.unify_dictionaries().combine_chunks()
         if not pa.types.is_dictionary(array.type):
             array = array.dictionary_encode()
         indices = array.indices
@@ -121,16 +121,20 @@ def _members(group: Coded, member: Coded, kind: Ints) -> pa.Table:
     """Return the names that events happened at."""
     width = len(KINDS)
     found = combinations((group.codes, member.codes, kind), (len(group.values), len(member.values), width))
-    active = np.isin(found[2], (SEND, RECEIVE))
-    return _named(group, member, found[0], found[1], np.where(active, HAPPENED | ACTIVE, HAPPENED))
+    roles = np.full(len(found[2]), HAPPENED)
+    roles[np.isin(found[2], (SEND, RECEIVE))] |= ACTIVE
+    roles[found[2] == POSITION] |= READS
+    return _named(group, member, found[0], found[1], roles)
 
 
 def _sources(group: Coded, source: Coded, kind: Ints) -> pa.Table:
     """Return the names that messages are said to be from."""
     told = source.codes >= 0
-    columns = (group.codes[told], source.codes[told], (kind[told] == SEND).astype(np.int8))
-    found = combinations(columns, (len(group.values), len(source.values), 2))
-    return _named(group, source, found[0], found[1], np.where(found[2] > 0, NAMED | SENT | ACTIVE, NAMED))
+    does = (kind[told] == SEND) + 2 * (kind[told] == HEAD).astype(np.int8)
+    columns = (group.codes[told], source.codes[told], does)
+    found = combinations(columns, (len(group.values), len(source.values), 3))
+    roles = np.array([NAMED, NAMED | SENT | ACTIVE, NAMED | SENT])[found[2]]
+    return _named(group, source, found[0], found[1], roles)
 
 
 def _named(group: Coded, name: Coded, groups: Ints, names: Ints, roles: Ints) -> pa.Table:

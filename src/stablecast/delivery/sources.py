@@ -10,7 +10,7 @@ import pyarrow as pa
 from stablecast.compiling import kernel
 from stablecast.delivery.happened import Ordered
 from stablecast.delivery.judge import Messages, Waiting
-from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs
+from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, chosen
 from stablecast.delivery.line import Line, Runs
 from stablecast.delivery.tables import SCHEMAS, Names
 
@@ -27,27 +27,24 @@ class Ends(NamedTuple):
     """The first of them, a row for each run."""
 
 
-def ends_of(
-    runs: Runs, starts: Longs, messages: Messages, line: Line, order: Ordered, waiting: Waiting
-) -> Ends:
-    """Find the end of the stable prefix in each run."""
-    count = len(runs.source)
-    place = _places(runs, order)
-    ends = Ends(
-        np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32), waiting.stays[place]
-    )
-    find_ends(starts, messages, line, waiting.lacking[place], ends)
-    return ends
-
-
-def _places(runs: Runs, order: Ordered) -> Ints:
-    """Return the place of each run among those of all events, which both are in order."""
+def waiting_in(runs: Runs, order: Ordered, waiting: Waiting) -> Waiting:
+    """Return who is waited for in each of these runs, which are some of those that anything is told of."""
     if len(runs.source) == len(order.run_source):
-        return np.arange(len(runs.source))
+        return waiting
     every = zip(order.run_source.tolist(), order.run_number.tolist(), strict=True)
     place = {key: k for k, key in enumerate(every)}
     asked = zip(runs.source.tolist(), runs.number.tolist(), strict=True)
-    return np.array([place[key] for key in asked], np.int64)
+    return chosen(waiting, np.array([place[key] for key in asked], np.int64))
+
+
+def ends_of(starts: Longs, messages: Messages, line: Line, waiting: Waiting) -> Ends:
+    """Find the end of the stable prefix in each run; ``waiting`` is of the same runs."""
+    count = len(starts) - 1
+    ends = Ends(
+        np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32), waiting.stays
+    )
+    find_ends(starts, messages, line, waiting.lacking, ends)
+    return ends
 
 
 @kernel

@@ -38,6 +38,12 @@ class BadRows:
             self.problems[reason] = self.problems.get(reason, 0) + count
             self.examples.setdefault(reason, Example(found.file, found.examples[reason]))
 
+    def include(self, others: BadRows) -> None:
+        """Take in the bad rows that somebody else met."""
+        for reason, count in others.problems.items():
+            self.problems[reason] = self.problems.get(reason, 0) + count
+            self.examples.setdefault(reason, others.examples[reason])
+
 
 def explain_bad_rows(bad: Mapping[str, int], examples: Mapping[str, Example]) -> str:
     """Return one line about bad rows: how many for which reasons, and a row of the most frequent one.

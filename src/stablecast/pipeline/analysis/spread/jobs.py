@@ -1,0 +1,185 @@
+"""The jobs of an analysis on Spark, in their order, and the tables that they come to.
+
+Only what Spark Connect has too is used: DataFrames, ``mapInArrow``, ``persist`` and ``toArrow``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import functions as F
+
+from stablecast.delivery import tables
+from stablecast.delivery.durations import summed_bins
+from stablecast.delivery.holding import Peaks, Totals, anything_ends
+from stablecast.delivery.kinds import chosen
+from stablecast.delivery.laggards import Laggards
+from stablecast.delivery.line import FirstSeq
+from stablecast.delivery.membership import membership_of
+from stablecast.delivery.scan import Scan
+from stablecast.delivery.sources import Ends, sources_table
+from stablecast.pipeline.analysis.spread.judge import CHANGES, JUDGED, SUMS, Judging, Sums
+from stablecast.pipeline.analysis.spread.level import OCCUPANCY, PEAKS, Leveling, bases
+from stablecast.pipeline.analysis.spread.link import (
+    ASKED,
+    ENDS,
+    MESSAGES,
+    SENDS,
+    VIOLATIONS_OF,
+    Ended,
+    Linking,
+    Resolving,
+    around,
+    tables_in,
+)
+from stablecast.pipeline.analysis.spread.pack import EVENTS_OF
+from stablecast.pipeline.analysis.spread.rows import COLUMNS, Step, Stepped, collected, rows_in, unpacked
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ON_DISK = StorageLevel.DISK_ONLY
+EVENTS_PER_SLAB = 1 << 21
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an analysis came to: tables of any size as frames, small ones as they are, and sums."""
+
+    frames: Mapping[str, DataFrame]
+    small: Mapping[str, pa.Table]
+    counts: Mapping[str, Any]
+    kept: tuple[DataFrame, ...]
+    """Frames that are persisted as long as the tables are needed."""
+
+
+class Jobs:
+    """The steps after packing, each once."""
+
+    def __init__(self, spark: SparkSession, packed: DataFrame, scan: Scan, *, first_seq: FirstSeq) -> None:
+        self._spark = spark
+        self._packed = packed
+        self._scan = scan
+        self._first_seq = first_seq
+        self._membership = membership_of(scan)
+        names = max(self._membership.name_count, 1)
+        self._slabs = int(min(64, 2 * scan.events // names // EVENTS_PER_SLAB + 1))
+
+    def run(self, buckets: int) -> Found:
+        """Judge, link and level."""
+        membership = self._membership
+        ends = anything_ends(self._scan, membership)
+        judging = Judging(membership, self._slabs, buckets, ends)
+        judged = self._stepped(self._together(self._packed, buckets, EVENTS_OF), judging)
+        sums: list[Sums] = [unpacked(row.data) for row in collected(_only(judged, SUMS))]
+        self._packed.unpersist()
+        linking = Linking(membership, around(sums, membership, self._first_seq))
+        linked = self._stepped(_only(judged, JUDGED), linking)
+        ended: list[Ended] = [unpacked(row.data) for row in collected(_only(linked, ENDS))]
+        leveling = Leveling(membership, self._slabs, bases(sums, self._slabs))
+        leveled = self._stepped(self._together(judged, buckets, CHANGES), leveling)
+        peaks = [unpacked(row.data) for row in collected(_only(leveled, PEAKS))]
+        judged.unpersist()
+        return Found(
+            frames={
+                "messages": _expanded(_only(linked, MESSAGES), "messages"),
+                "frontiers": self._frontiers(linked, buckets),
+                "violations": _expanded(_only(linked, VIOLATIONS_OF), "violations"),
+                "occupancy": _expanded(_only(leveled, OCCUPANCY), "occupancy"),
+            },
+            small=self._small(sums, ended, peaks, linking),
+            counts=_counts(ended),
+            kept=(linked, leveled),
+        )
+
+    def _together(self, rows: DataFrame, buckets: int, what: str) -> DataFrame:
+        """Bring the rows of each bucket together, one bucket after the other."""
+        return _only(rows, what).repartition(buckets, "bucket").sortWithinPartitions("bucket")
+
+    def _stepped(self, rows: DataFrame, step: Step) -> DataFrame:
+        return rows.mapInArrow(Stepped(step), COLUMNS).persist(ON_DISK)
+
+    def _frontiers(self, linked: DataFrame, buckets: int) -> DataFrame:
+        asked = linked.where(F.col("what").isin(ASKED, SENDS)).repartition(buckets, "bucket")
+        resolve = Resolving(self._membership)
+        return asked.sortWithinPartitions("bucket").mapInArrow(_Resolved(resolve), _ddl("frontiers"))
+
+    def _small(
+        self, sums: list[Sums], ended: list[Ended], peaks: list[Any], linking: Linking
+    ) -> dict[str, pa.Table]:
+        names = tables.Names(self._membership)
+        count = self._membership.name_count
+        laggards = Laggards(
+            np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros((count, 3), np.int64)
+        )
+        totals = Totals(np.zeros(count, np.int64), np.zeros(count, np.int64))
+        for one in sums:
+            for into, columns in ((laggards, one.laggards), (totals, one.totals)):
+                for array, column in zip(into, columns, strict=True):
+                    np.add.at(array, one.names, column)
+        most = Peaks(np.zeros(count, np.int64), np.zeros(count, np.int64))
+        for name, found in peaks:
+            for array, column in zip(most, found, strict=True):
+                np.maximum.at(array, name, column)
+        return {
+            "buffers": tables.buffers_table(totals, most, names),
+            "laggards": tables.laggards_table(laggards, names),
+            "sources": self._sources(ended, linking, names),
+        }
+
+    def _sources(self, ended: list[Ended], linking: Linking, names: tables.Names) -> pa.Table:
+        """Put the ends of all runs in line, which buckets have in the order of their own runs."""
+        runs, before, _, bucket = linking.around
+        place = np.argsort(bucket, kind="stable")
+        in_order = sorted(ended, key=lambda one: one.bucket)
+        ends = Ends(
+            *(np.concatenate(columns) for columns in zip(*(one.ends for one in in_order), strict=True))
+        )
+        back = np.empty(len(place), np.int64)
+        back[place] = np.arange(len(place))
+        return sources_table(runs, before.open, chosen(ends, back), names)
+
+
+class _Resolved:
+    """Resolves changes of prefixes, as ``mapInArrow`` takes it."""
+
+    def __init__(self, resolve: Resolving) -> None:
+        self._resolve = resolve
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self._resolve(rows_in(batches))
+
+
+def _only(rows: DataFrame, what: str) -> DataFrame:
+    return rows.where(F.col("what") == what)
+
+
+def _expanded(rows: DataFrame, table: str) -> DataFrame:
+    return rows.mapInArrow(tables_in, _ddl(table))
+
+
+_SQL = {"string": "string", "int64": "bigint", "int32": "int", "list<item: string>": "array<string>"}
+
+
+def _ddl(table: str) -> str:
+    schema = tables.SCHEMAS[table]
+    return ", ".join(f"`{field.name}` {_SQL.get(str(field.type), str(field.type))}" for field in schema)
+
+
+def _counts(ended: list[Ended]) -> dict[str, Any]:
+    violations: dict[str, int] = {}
+    for one in ended:
+        for kind, count in one.violations.items():
+            violations[kind] = violations.get(kind, 0) + count
+    return {
+        "messages": sum(one.messages for one in ended),
+        "stable": sum(one.stable for one in ended),
+        "to_stable": summed_bins(one.to_stable for one in ended),
+        "to_detect": summed_bins(one.to_detect for one in ended),
+        "violations": violations,
+    }

@@ -1,0 +1,120 @@
+"""The second step: what is true of the messages of a bucket, and the sums that the driver puts in line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from stablecast.delivery.claims import Cells, cells_of, claims_of
+from stablecast.delivery.happened import events_of, ordered
+from stablecast.delivery.holding import Changes, Totals, changes_of, summed, totals_of
+from stablecast.delivery.judge import Messages, Violations, Waiting, judge
+from stablecast.delivery.kinds import Ints, Longs, chosen
+from stablecast.delivery.laggards import Laggards, laggards_of
+from stablecast.delivery.line import Claims, Runs, runs_of
+from stablecast.delivery.membership import Membership
+from stablecast.delivery.sources import waiting_in
+from stablecast.pipeline.analysis.spread.pack import NOWHERE, events_in
+from stablecast.pipeline.analysis.spread.rows import Row, by_bucket, packed
+
+JUDGED, SUMS, CHANGES = "judged", "sums", "changes"
+
+
+class Judged(NamedTuple):
+    """What is known of a bucket's messages from their events alone."""
+
+    messages: Messages
+    starts: Longs
+    claims: Claims
+    claim_starts: Longs
+    violations: Violations
+    waiting: Waiting
+
+
+class Sums(NamedTuple):
+    """What the driver needs of a bucket."""
+
+    bucket: int
+    runs: Runs
+    cells: Cells
+    names: Ints
+    """The names that the next two are about."""
+    laggards: Laggards
+    totals: Totals
+    parts: Ints
+    """Name and slab of time in one number, that the next two are about."""
+    came: Longs
+    came_bytes: Longs
+    """What a name came to hold, less what it let go, in a slab."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """How buckets are judged."""
+
+    membership: Membership
+    slabs: int
+    """So many slabs of time does each group's time have."""
+    keys: int
+    """So many buckets do changes of holdings go to."""
+    ends: bool
+    """Whether anybody lets go of anything, or is gone."""
+
+    def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Judge each bucket."""
+        for bucket, together in by_bucket(rows):
+            yield from self._judged(bucket, [row.data for row in together])
+
+    def _judged(self, bucket: int, parts: list[bytes]) -> Iterator[Row]:
+        membership = self.membership
+        events = events_of(events_in(parts), membership)
+        order = ordered(events)
+        found = judge(events, order, membership)
+        claims = claims_of(events, order)
+        runs, starts, claim_starts = runs_of(found.messages, claims)
+        waiting = waiting_in(runs, order, found.waiting)
+        judged = Judged(found.messages, starts, claims, claim_starts, found.violations, waiting)
+        yield Row(bucket, JUDGED, packed(judged))
+        changes = summed(changes_of(found.holdings, membership, ends=self.ends))
+        part = parts_of(changes, membership, self.slabs)
+        yield from self._changes(changes, part)
+        laggards, totals = laggards_of(found.messages, membership), totals_of(found.holdings, membership)
+        names = np.flatnonzero((totals.holdings > 0) | (laggards.completed > 0)).astype(np.int32)
+        seen, first = np.unique(part, return_index=True)
+        order_of = np.argsort(part, kind="stable")
+        bounds = np.searchsorted(part[order_of], seen)
+        came = np.add.reduceat(changes.messages[order_of], bounds) if len(seen) else first
+        came_bytes = np.add.reduceat(changes.size[order_of], bounds) if len(seen) else first
+        sums = Sums(
+            bucket=bucket,
+            runs=runs,
+            cells=cells_of(claims, len(membership.stays.start)),
+            names=names,
+            laggards=chosen(laggards, names),
+            totals=chosen(totals, names),
+            parts=seen,
+            came=came,
+            came_bytes=came_bytes,
+        )
+        yield Row(NOWHERE, SUMS, packed(sums))
+
+    def _changes(self, changes: Changes, part: Ints) -> Iterator[Row]:
+        key = (part.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)) % np.uint64(self.keys)
+        for number in np.unique(key).tolist():
+            rows = np.flatnonzero(key == number)
+            of_part = chosen(changes, rows)._replace(name=part[rows])
+            yield Row(int(number), CHANGES, packed(of_part))
+
+
+def parts_of(changes: Changes, membership: Membership, slabs: int) -> Ints:
+    """Return name and slab of time of each change in one number; a span of the course is in one slab."""
+    groups = membership.groups
+    group = membership.name_group[changes.name]
+    bits = groups.span_bits[group]
+    first, last = groups.first_us[group] >> bits, groups.last_us[group] >> bits
+    slab = np.clip(((changes.time >> bits) - first) * slabs // (last - first + 1), 0, slabs - 1)
+    part: Ints = changes.name.astype(np.int64) * slabs + slab
+    return part
