@@ -104,19 +104,20 @@ def _with_head(spark: SparkSession, file: Input) -> Input:
         return file
     if file.format == PARQUET:
         schema = spark.read.option("recursiveFileLookup", True).parquet(file.path).schema
-        return replace(file, head=Head(tuple(_spark_columns(schema, ()))))
+        return replace(file, head=Head(tuple(spark_columns(schema))))
     first = spark.read.option("recursiveFileLookup", True).text(file.path).limit(LINES_LOOKED_AT).collect()
     return replace(file, head=text_head("\n".join(row[0] for row in first), file.format, file.name))
 
 
-def _spark_columns(schema: Any, above: tuple[str, ...]) -> list[Column]:
+def spark_columns(schema: Any, above: tuple[str, ...] = ()) -> list[Column]:
+    """Return the columns of a schema of Spark's, those inside of objects too."""
     columns = []
     for field in schema.fields:
         place = (*above, field.name)
         type_name = field.dataType.simpleString()
         columns.append(Column(".".join(place), place, type_name.partition("<")[0], type_name))
         if field.dataType.typeName() == "struct":
-            columns += _spark_columns(field.dataType, place)
+            columns += spark_columns(field.dataType, place)
     return columns
 
 

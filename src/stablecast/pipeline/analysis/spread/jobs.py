@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import functions as F
 
+from stablecast.analysis.summary import Counts
 from stablecast.delivery import tables
 from stablecast.delivery.durations import summed_bins
 from stablecast.delivery.holding import Peaks, Totals, anything_ends
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 ON_DISK = StorageLevel.DISK_ONLY
 EVENTS_PER_SLAB = 1 << 21
+EVENTS_PER_TASK = 3_000_000
+LEAST_TASKS = 4
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Found:
 
     frames: Mapping[str, DataFrame]
     small: Mapping[str, pa.Table]
-    counts: Mapping[str, Any]
+    counts: Counts
     kept: tuple[DataFrame, ...]
     """Frames that are persisted as long as the tables are needed."""
 
@@ -72,42 +75,38 @@ class Jobs:
 
     def run(self, buckets: int) -> Found:
         """Judge, link and level."""
-        membership = self._membership
+        membership, tasks = self._membership, tasks_for(self._scan.events, buckets)
         ends = anything_ends(self._scan, membership)
         judging = Judging(membership, self._slabs, buckets, ends)
-        judged = self._stepped(self._together(self._packed, buckets, EVENTS_OF), judging)
-        sums: list[Sums] = [unpacked(row.data) for row in collected(_only(judged, SUMS))]
+        judged = self._stepped(together(self._packed, tasks, EVENTS_OF), judging)
+        sums: list[Sums] = [unpacked(row.data) for row in collected(only(judged, SUMS))]
         self._packed.unpersist()
         linking = Linking(membership, around(sums, membership, self._first_seq))
-        linked = self._stepped(_only(judged, JUDGED), linking)
-        ended: list[Ended] = [unpacked(row.data) for row in collected(_only(linked, ENDS))]
+        linked = self._stepped(only(judged, JUDGED), linking)
+        ended: list[Ended] = [unpacked(row.data) for row in collected(only(linked, ENDS))]
         leveling = Leveling(membership, self._slabs, bases(sums, self._slabs))
-        leveled = self._stepped(self._together(judged, buckets, CHANGES), leveling)
-        peaks = [unpacked(row.data) for row in collected(_only(leveled, PEAKS))]
+        leveled = self._stepped(together(judged, tasks, CHANGES), leveling)
+        peaks = [unpacked(row.data) for row in collected(only(leveled, PEAKS))]
         judged.unpersist()
         return Found(
             frames={
-                "messages": _expanded(_only(linked, MESSAGES), "messages"),
-                "frontiers": self._frontiers(linked, buckets),
-                "violations": _expanded(_only(linked, VIOLATIONS_OF), "violations"),
-                "occupancy": _expanded(_only(leveled, OCCUPANCY), "occupancy"),
+                "messages": expanded(only(linked, MESSAGES), tables.SCHEMAS["messages"]),
+                "frontiers": self._frontiers(linked, tasks),
+                "violations": expanded(only(linked, VIOLATIONS_OF), tables.SCHEMAS["violations"]),
+                "occupancy": expanded(only(leveled, OCCUPANCY), tables.SCHEMAS["occupancy"]),
             },
             small=self._small(sums, ended, peaks, linking),
             counts=_counts(ended),
             kept=(linked, leveled),
         )
 
-    def _together(self, rows: DataFrame, buckets: int, what: str) -> DataFrame:
-        """Bring the rows of each bucket together, one bucket after the other."""
-        return _only(rows, what).repartition(buckets, "bucket").sortWithinPartitions("bucket")
-
     def _stepped(self, rows: DataFrame, step: Step) -> DataFrame:
         return rows.mapInArrow(Stepped(step), COLUMNS).persist(ON_DISK)
 
-    def _frontiers(self, linked: DataFrame, buckets: int) -> DataFrame:
-        asked = linked.where(F.col("what").isin(ASKED, SENDS)).repartition(buckets, "bucket")
-        resolve = Resolving(self._membership)
-        return asked.sortWithinPartitions("bucket").mapInArrow(_Resolved(resolve), _ddl("frontiers"))
+    def _frontiers(self, linked: DataFrame, tasks: int) -> DataFrame:
+        resolved = _Resolved(Resolving(self._membership))
+        asked = together(linked, tasks, ASKED, SENDS)
+        return asked.mapInArrow(resolved, ddl(tables.SCHEMAS["frontiers"]))
 
     def _small(
         self, sums: list[Sums], ended: list[Ended], peaks: list[Any], linking: Linking
@@ -155,31 +154,44 @@ class _Resolved:
         return self._resolve(rows_in(batches))
 
 
-def _only(rows: DataFrame, what: str) -> DataFrame:
+def tasks_for(events: int, buckets: int) -> int:
+    """Return how many tasks buckets are shared by; each costs some 50 ms, whatever it does."""
+    return min(buckets, max(LEAST_TASKS, events // EVENTS_PER_TASK))
+
+
+def together(rows: DataFrame, tasks: int, *what: str) -> DataFrame:
+    """Bring the rows of each bucket together, one bucket after the other."""
+    wanted = rows.where(F.col("what").isin(*what))
+    return wanted.repartition(tasks, "bucket").sortWithinPartitions("bucket")
+
+
+def only(rows: DataFrame, what: str) -> DataFrame:
+    """Return the rows of one kind."""
     return rows.where(F.col("what") == what)
 
 
-def _expanded(rows: DataFrame, table: str) -> DataFrame:
-    return rows.mapInArrow(tables_in, _ddl(table))
+def expanded(rows: DataFrame, schema: pa.Schema) -> DataFrame:
+    """Return the rows of tables that are in rows as bytes."""
+    return rows.mapInArrow(tables_in, ddl(schema))
 
 
-_SQL = {"string": "string", "int64": "bigint", "int32": "int", "list<item: string>": "array<string>"}
+_SQL = {"string": "string", "int64": "bigint", "int32": "int", "bool": "boolean"}
 
 
-def _ddl(table: str) -> str:
-    schema = tables.SCHEMAS[table]
-    return ", ".join(f"`{field.name}` {_SQL.get(str(field.type), str(field.type))}" for field in schema)
+def ddl(schema: pa.Schema) -> str:
+    """Return a schema in Spark's words."""
+    return ", ".join(f"`{field.name}` {_SQL[str(field.type)]}" for field in schema)
 
 
-def _counts(ended: list[Ended]) -> dict[str, Any]:
+def _counts(ended: list[Ended]) -> Counts:
     violations: dict[str, int] = {}
     for one in ended:
         for kind, count in one.violations.items():
             violations[kind] = violations.get(kind, 0) + count
-    return {
-        "messages": sum(one.messages for one in ended),
-        "stable": sum(one.stable for one in ended),
-        "to_stable": summed_bins(one.to_stable for one in ended),
-        "to_detect": summed_bins(one.to_detect for one in ended),
-        "violations": violations,
-    }
+    return Counts(
+        messages=sum(one.messages for one in ended),
+        stable=sum(one.stable for one in ended),
+        violations=violations,
+        to_stable=summed_bins(one.to_stable for one in ended),
+        to_detect=summed_bins(one.to_detect for one in ended),
+    )

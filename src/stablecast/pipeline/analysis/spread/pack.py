@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from stablecast.analysis.local import as_positions
 from stablecast.analysis.reading.bad_rows import BadRows
 from stablecast.analysis.reading.classify import EVENTS, Classified, classify
 from stablecast.analysis.reading.events import classified_piece
@@ -60,6 +61,8 @@ class Packing:
     foreign: Foreign
     first_seq: int | str
     buckets: int
+    cumulative: bool = False
+    """Whether sends are heads and receipts are positions."""
 
     def pieces(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the pieces of files that the rows of batches name; for ``mapInArrow``."""
@@ -82,7 +85,7 @@ class Packing:
             for found in read:
                 seen.bad.add(found)
                 seen = replace(seen, columns=seen.columns | found.seen)
-                waiting.append(found.events)
+                waiting.append(as_positions(found.events) if self.cumulative else found.events)
                 count += found.events.num_rows
                 if count >= FLUSH_ROWS:
                     scan = yield from self._flushed(waiting)
