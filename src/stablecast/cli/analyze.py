@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,15 +16,19 @@ from stablecast.cli.output import DONE, FOUND_FAILURE
 from stablecast.cli.spark_options import Conf, Master
 from stablecast.cli.steps import Steps
 from stablecast.cli.trace_options import (
+    Cumulative,
     FirstSeqOption,
     Format,
     Kind,
     Map,
+    NextOffset,
+    NumbersAreBytes,
     OnBadRows,
     Set,
     TimeUnit,
     trace_options,
 )
+from stablecast.errors import InvalidInput, unknown_name
 
 if TYPE_CHECKING:
     from stablecast.pipeline.analysis.analyze import Analysis
@@ -32,65 +39,91 @@ def analyze_command(
         list[str],
         typer.Argument(metavar="EVENTS...", help="Files, folders or patterns: Parquet, JSON Lines, CSV."),
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the tables.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the tables, or an address.")],
     first_seq: FirstSeqOption = "1",
     on_bad_rows: OnBadRows = "fail",
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier analysis in DIR.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="spark, or local: in this process, without Spark.", metavar="spark|local")
+    ] = "spark",
     mapped: Map = None,
     constants: Set = None,
     kinds: Kind = None,
-    time_unit: TimeUnit = "us",
+    time_unit: TimeUnit = None,
     format: Format = None,
-    cumulative: Annotated[
-        bool,
-        typer.Option(
-            "--cumulative",
-            help="A receipt stands for everything up to its number, as a consumer's commit does.",
-            rich_help_panel="Foreign logs",
-        ),
-    ] = False,
+    cumulative: Cumulative = False,
+    next_offset: NextOffset = False,
+    numbers_are_bytes: NumbersAreBytes = False,
     master: Master = None,
     conf: Conf = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> int:
-    """Analyse events on Spark: messages, frontiers, buffers, laggards and violations, as Parquet under DIR.
+    """Analyse events or positions: what is stable, who holds the rest back, what is wrong, as Parquet in DIR.
 
     The exit code is 1 if there are violations.
 
     Example: stablecast analyze traces --out analysed
     """
-    require(*SPARK)
+    require(*(SPARK if engine == "spark" else ()))
+    from stablecast.analysis.output import check_free, is_address
+    from stablecast.analysis.reading.early import check_early
     from stablecast.analysis.reading.inputs import find_inputs
-    from stablecast.analysis.reading.mapping import check_columns
-    from stablecast.pipeline.analysis.analyze import analyze
-    from stablecast.pipeline.analysis.workspace import check_free
-    from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session
+    from stablecast.pipeline.analysis.analyze import ENGINES, analyze
 
+    if engine not in ENGINES:
+        raise unknown_name("engine", engine, ENGINES)
     options = trace_options(
         mapped=mapped,
         constants=constants,
         kinds=kinds,
-        time_unit=time_unit,
+        time_unit=time_unit or "us",
         first_seq=first_seq,
         on_bad_rows=on_bad_rows,
         format=format,
         cumulative=cumulative,
-        replace=force,
+        next_offset=next_offset,
+        numbers_are_bytes=numbers_are_bytes,
     )
-    settings = data_conf(parse_conf(conf or []))
-    if master is not None:
-        check_master(master)
-    check_free(out, replace=force)
-    check_columns(find_inputs(events, format=format, without=[str(out)]), options.foreign)
+    where = Path(out) if not is_address(out) else out
+    if isinstance(where, Path):
+        check_free(where, replace=force)
+    elif engine == "local":
+        raise InvalidInput(f"'{out}' is an address, which --engine local cannot write (accepted: a folder)")
+    inputs = find_inputs(events, format=format, without=[out])
+    for warning in check_early(
+        inputs,
+        options.foreign,
+        first_seq=options.first_seq,
+        on_bad_rows=on_bad_rows,
+        unit_given=time_unit is not None,
+    ):
+        print(f"# warning: {warning}", file=sys.stderr)
     steps = Steps()
-    steps.say("starting Spark")
     try:
-        with spark_session(master=master, conf=settings) as spark:
-            found = analyze(list(events), out, spark=spark, options=options, say=steps.say)
+        with _session(engine, master, conf, steps) as spark:
+            found = analyze(list(events), where, spark=spark, options=options, replace=force, say=steps.say)
     finally:
         steps.end()
     _tell(found, as_json=as_json)
     return FOUND_FAILURE if found.violations else DONE
+
+
+@contextmanager
+def _session(
+    engine: str, master: str | None, conf: list[str] | None, steps: Steps
+) -> Iterator[Any]:
+    """Give a session of Spark, or nothing if this process computes alone."""
+    if engine == "local":
+        yield None
+        return
+    from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session
+
+    settings = data_conf(parse_conf(conf or []))
+    if master is not None:
+        check_master(master)
+    steps.say("starting Spark")
+    with spark_session(master=master, conf=settings) as spark:
+        yield spark
 
 
 def _tell(found: Analysis, *, as_json: bool) -> None:
@@ -98,11 +131,7 @@ def _tell(found: Analysis, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(dict(told)))
         return
-    groups = "1 group" if told["groups"] == 1 else f"{told['groups']:,} groups"
-    print(
-        f"{told['events']:,} events of {told['members']:,} members in {groups}:"
-        f" {told['messages']:,} messages, {told['stable']:,} stable, {told['unstable']:,} not"
-    )
+    print(_first_line(told))
     taken = told["time_to_stable_us"]
     if taken:
         parts = ", ".join(f"{name} {taken[name] / 1000:,.3f} ms" for name in ("p50", "p90", "p99", "max"))
@@ -115,3 +144,20 @@ def _tell(found: Analysis, *, as_json: bool) -> None:
     else:
         print("no violations")
     print(f"{found.out} in {told['wall_s']:.1f} s")
+
+
+def _first_line(told: Mapping[str, Any]) -> str:
+    groups = "1 group" if told["groups"] == 1 else f"{told['groups']:,} groups"
+    if not told["positions"]:
+        return (
+            f"{told['events']:,} events of {told['members']:,} members in {groups}:"
+            f" {told['messages']:,} messages, {told['stable']:,} stable, {told['unstable']:,} not"
+        )
+    sources = "1 source" if told["sources"] == 1 else f"{told['sources']:,} sources"
+    line = (
+        f"{told['events']:,} rows of {told['members']:,} readers of {sources} in {groups}:"
+        f" {told['messages']:,} numbers, {told['stable']:,} safe to delete, {told['unstable']:,} not"
+    )
+    if told["heads_missing"]:
+        line += f"\nsends are missing: frontier among readers only ({told['heads_missing']:,} sources)"
+    return line

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stablecast.errors import InvalidInput, unknown_name
+from stablecast.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from stablecast.pipeline.analysis.analyze import Options
+    from stablecast.analysis.options import Options
 
 _PANEL = "Foreign logs"
 Map = Annotated[
@@ -44,12 +44,41 @@ Kind = Annotated[
     ),
 ]
 TimeUnit = Annotated[
-    str, typer.Option(help="Of times: ns, us, ms, s, or timestamp for text.", rich_help_panel=_PANEL)
+    str | None,
+    typer.Option(
+        help="Of times: ns, us (the default), ms, s, or timestamp for text.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
 ]
 Format = Annotated[
     str | None,
     typer.Option(
         help="parquet, json or csv, whatever files are called.", rich_help_panel=_PANEL, show_default=False
+    ),
+]
+Cumulative = Annotated[
+    bool,
+    typer.Option(
+        "--cumulative",
+        help="A send and a receipt stand for everything up to their number, as a consumer's commit does.",
+        rich_help_panel=_PANEL,
+    ),
+]
+NextOffset = Annotated[
+    bool,
+    typer.Option(
+        "--next-offset",
+        help="Positions name the next number to be read, as Kafka's commits do.",
+        rich_help_panel=_PANEL,
+    ),
+]
+NumbersAreBytes = Annotated[
+    bool,
+    typer.Option(
+        "--numbers-are-bytes",
+        help="Numbers count bytes, as positions in PostgreSQL's log do.",
+        rich_help_panel=_PANEL,
     ),
 ]
 FirstSeqOption = Annotated[
@@ -75,15 +104,13 @@ def trace_options(
     on_bad_rows: str,
     format: str | None = None,
     cumulative: bool = False,
-    replace: bool = False,
+    next_offset: bool = False,
+    numbers_are_bytes: bool = False,
 ) -> Options:
     """Return how events are to be read, from what the command line says."""
+    from stablecast.analysis.options import Options
     from stablecast.analysis.reading.foreign import KIND, MAP, SET, Foreign, parse_pairs
-    from stablecast.pipeline.analysis.analyze import Options
-    from stablecast.pipeline.analysis.scan import ON_BAD_ROWS
 
-    if on_bad_rows not in ON_BAD_ROWS:
-        raise unknown_name("way with bad rows", on_bad_rows, ON_BAD_ROWS)
     foreign = Foreign(
         columns=parse_pairs(mapped or [], MAP),
         constants=parse_pairs(constants or [], SET),
@@ -96,7 +123,8 @@ def trace_options(
         on_bad_rows=on_bad_rows,
         format=format,
         cumulative=cumulative,
-        replace=replace,
+        next_offset=next_offset,
+        numbers_are_bytes=numbers_are_bytes,
     )
 
 

@@ -62,7 +62,7 @@ def forget(out: Path, points: Iterable[Point]) -> None:
 
 def check_analysis(out: Path, points: Sequence[Point]) -> None:
     """Refuse what cannot be analysed or written, before anything is computed."""
-    from stablecast.pipeline.analysis.workspace import check_free
+    from stablecast.analysis.output import check_free
 
     if not any(writes_trace(point) for point in points):
         raise InvalidInput(
@@ -95,7 +95,7 @@ def analyze_traces(
     say
         Told about each step.
     """
-    from stablecast.pipeline.analysis.analyze import Analysis, Options, analyze
+    from stablecast.pipeline.analysis.analyze import Analysis, analyze
 
     files = _files(out, points)
     if not files:
@@ -108,7 +108,7 @@ def analyze_traces(
     say(f"analysing {len(files):,} traces")
     every = len(files) == len(list(trace_folder(out).glob("*.parquet")))
     inputs: list[str | Path] = [trace_folder(out)] if every else [*files]
-    found = analyze(inputs, folder, spark=session(), options=Options(replace=True), say=say)
+    found = analyze(inputs, folder, spark=session(), replace=True, say=say)
     (folder / NOTE).write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")
     return AnalysedTraces(found, len(files), computed=True)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stablecast.pipeline.analysis.stability import Tables
 
 Say = Callable[[str], None]
+ENGINES = ("spark", "local")
 
 
 @dataclass(frozen=True)
