@@ -74,7 +74,8 @@ def pieces(
     files = [file for file in seen.files if file.path in parts]
 
     def cut(file: Input) -> list[Piece]:
-        path = absolute(Path(file.name)) if file.path.startswith("file:") else file.path
+        # Spark takes the path of a local file for a pattern, so its name is what can be opened.
+        path = file.path if file.path == file.name else absolute(Path(file.name))
         part = replace(parts[file.path], name=file.name)
         piece = Piece(path, file.name, part, foreign.time_unit)
         with _reading(piece):

@@ -3,21 +3,19 @@
 Arrow reads a block of lines at once if every value has the type that is expected of its column.  If one has
 not, the types that the block's beginning has are tried; if that fails too, the block is read line by line,
 every value as text, so that a value of a wrong type is told instead of lost, and a line that is no JSON is a
-bad row.  Arrow takes two objects in a line for two rows, one object in two lines for one, and ``null`` for an
-object without fields; a block in which rows and lines differ in number, or a row is empty, is read line by
-line as well.
+bad row.  Arrow takes two objects in a line for two rows, and one object in two lines for one; a block in
+which rows and lines differ in number is read line by line as well.
 """
 
 from __future__ import annotations
 
-import functools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from stablecast.analysis.reading.foreign import NUMBERS, TIMESTAMP
@@ -27,6 +25,7 @@ from stablecast.analysis.reading.raw import UNREAD
 SAMPLE_BYTES = 64 << 10
 EXACT = pa.decimal128(38, 9)
 """For numbers with a point, and numbers that are text: Arrow reads both."""
+_NULL_ROW = re.compile(rb"\}\s*null")
 _SCANNER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 _DECODER = msgspec.json.Decoder(float_hook=str)
 
@@ -43,7 +42,7 @@ class JsonReader:
         """Return the rows of whole lines."""
         if not block.strip():
             return self._by_line([])
-        if _is_utf8(block):
+        if _is_fit_for_arrow(block):
             found = self._at_once(block, self._types)
             if found is not None:
                 return found
@@ -68,7 +67,7 @@ class JsonReader:
         if table is None or not _is_one_row_a_line(table.num_rows, block):
             return None
         batches = table.combine_chunks().to_batches()
-        return batches[0] if batches and not _has_empty_row(batches[0]) else None
+        return batches[0] if batches else None
 
     def _types_of(self, block: bytes) -> dict[str, pa.DataType] | None:
         """Return the types that the first lines have; None where they can only be read line by line."""
@@ -118,7 +117,14 @@ def _read(block: bytes, parse: pj.ParseOptions) -> pa.Table | None:
         return None
 
 
-def _is_utf8(block: bytes) -> bool:
+def _is_fit_for_arrow(block: bytes) -> bool:
+    """Tell lines that Arrow can be given.
+
+    It does not check that text is UTF-8.  Where ``null`` stands in place of an object, it reads memory that
+    is not its own.  Such a ``null`` is the first thing in a block, or comes after the end of an object.
+    """
+    if not block.lstrip().startswith(b"{") or _NULL_ROW.search(block):
+        return False
     if block.isascii():
         return True
     try:
@@ -132,14 +138,6 @@ def _is_one_row_a_line(rows: int, block: bytes) -> bool:
     if rows == block.count(b"\n") + (not block.endswith(b"\n")):
         return True
     return rows == sum(1 for line in block.splitlines() if line.strip())
-
-
-def _has_empty_row(rows: pa.RecordBatch) -> bool:
-    """Tell whether a row has nothing at all: Arrow takes ``null`` for one."""
-    if any(column.null_count == 0 for column in rows.columns):
-        return False
-    empty = functools.reduce(pc.and_, [column.is_null() for column in rows.columns])
-    return bool(pc.any(empty).as_py())
 
 
 def _schema(columns: Mapping[str, Column], types: Mapping[str, pa.DataType]) -> pa.Schema:
