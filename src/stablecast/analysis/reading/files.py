@@ -183,9 +183,10 @@ def _text_batches(piece: Piece, block_bytes: int = BLOCK_BYTES) -> Iterator[pa.R
     lines = None if is_csv else JsonReader(part.columns, piece.time_unit)
     for block in _blocks(piece, block_bytes):
         if csv is not None:
-            yield csv.batch(block.data, header=block.first)
+            yield from csv.batches(block.data, header=block.first)
         elif lines is not None:
-            yield lines.batch(_finished(block.data) if block.last and not piece.compression else block.data)
+            is_open = block.last and not piece.compression
+            yield from lines.batches(_finished(block.data) if is_open else block.data)
 
 
 def _blocks(piece: Piece, block_bytes: int) -> Iterator[Block]:
