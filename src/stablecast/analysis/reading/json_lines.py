@@ -116,7 +116,8 @@ class JsonReader:
         unread: list[str | None] = []
         places = [column.place for column in self._columns.values()]
         for line in lines:
-            text = line.decode(errors="replace").strip()
+            # Files with marks of their byte order may have been put together.
+            text = line.decode(errors="replace").lstrip("\ufeff").strip()
             rows = _objects(text) if text else []
             for row in [None] if rows is None else rows:
                 unread.append(text if row is None else None)
