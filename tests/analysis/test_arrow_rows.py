@@ -470,6 +470,9 @@ def test_lines_of_json_that_arrow_would_read_otherwise(tmp_path):
     assert lines(b"\n \n" + line + b"\r\n\n" + line) == (values(event(), event()), {})
     assert lines(line.replace(b'"b"', b'"x", "member": "b"') + b"\n") == (values(event()), {})
     assert lines(b"[" + line + b", 5]\n[]\n" + b"[" * 100_000 + b"\n") == ([], {"not JSON": 2})
+    nulls = b"null\n" + line + b"null {}\n" + line + b" null" + line + b"\n null \n"
+    assert lines(nulls) == (values(event(), event()), {"not JSON": 2})
+    assert lines(b"\xef\xbb\xbf" + line + b"\n\xef\xbb\xbf" + line) == (values(event(), event()), {})
     assert lines(line.replace(b'"b"', b"true") + b"\n") == (values(event(member="true")), {})
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import fnmatch
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,7 +41,10 @@ def opened(address: str) -> pa.NativeFile:
 def size_of(address: str) -> int:
     """Return how many bytes a file has."""
     system, path = _system(address)
-    return int(system.get_file_info(path).size)
+    info = system.get_file_info(path)
+    if info.type != fs.FileType.File:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return int(info.size)
 
 
 def looked_into(inputs: Inputs) -> Inputs:

@@ -20,7 +20,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from stablecast.analysis.reading.arrays import NAME, Ints, Mask, numbers_of, valid_mask
+from stablecast.analysis.reading.arrays import (
+    NAME,
+    Ints,
+    Mask,
+    array_of,
+    flags,
+    numbers_of,
+    strings,
+    valid_mask,
+)
 from stablecast.analysis.reading.foreign import EARLIEST, SKIPPED, Foreign
 from stablecast.analysis.reading.heads import JSON
 from stablecast.analysis.reading.mapping import Part
@@ -118,8 +127,8 @@ class _Names:
     def array(self, chosen: Mask | None) -> pa.Array:
         """Return the names of the chosen rows."""
         places = self.places if chosen is None else self.places[chosen]
-        mask = places == self.absent if self.some_absent else None
-        return pa.DictionaryArray.from_arrays(pa.array(places, mask=mask), self.names)
+        there = places != self.absent if self.some_absent else None
+        return pa.DictionaryArray.from_arrays(array_of(places, there), self.names)
 
 
 @dataclass(frozen=True)
@@ -130,13 +139,12 @@ class _Numbers:
     valid: Mask | None = None
     """Where they are numbers; None where all are."""
 
-    def array(self, kind: pa.DataType, chosen: Mask | None, there: Mask | None) -> pa.Array:
+    def array(self, kind: type, chosen: Mask | None, there: Mask | None) -> pa.Array:
         """Return the numbers of the chosen rows, null where there is none."""
         values = self.values if chosen is None else self.values[chosen]
         if there is not None and chosen is not None:
             there = there[chosen]
-        mask = None if there is None or bool(there.all()) else ~there
-        return pa.array(values.astype(kind.to_pandas_dtype(), copy=False), kind, mask=mask)
+        return array_of(values.astype(kind, copy=False), there)
 
 
 @dataclass(frozen=True)
@@ -159,12 +167,12 @@ class _Columns:
             places = np.where(self.about_message, places, np.int32(self.source.absent))
         columns = [
             self.group.array(chosen),
-            pa.array(self.kind if chosen is None else self.kind[chosen]),
+            array_of(self.kind if chosen is None else self.kind[chosen]),
             self.member.array(chosen),
             _Names(places, self.source.names).array(chosen),
-            self.seq.array(pa.int64(), chosen, self.about_message),
-            self.time.array(pa.int64(), chosen, None),
-            self.size.array(pa.int32(), chosen, self.size.valid),
+            self.seq.array(np.int64, chosen, self.about_message),
+            self.time.array(np.int64, chosen, None),
+            self.size.array(np.int32, chosen, self.size.valid),
         ]
         return pa.Table.from_arrays(columns, schema=EVENTS)
 
@@ -271,7 +279,7 @@ class _Batch:
         constant = self._foreign.constants.get(name)
         values = self._value(name)
         if constant is not None or values is None:
-            names = pa.array([] if constant is None else [constant], pa.string())
+            names = strings([] if constant is None else [constant])
             return _Names(np.zeros(self._rows, np.int32), names)
         coded = name_of(values)
         return _Names(numbers_of(coded.indices, len(coded.dictionary)), coded.dictionary)
@@ -305,20 +313,19 @@ class _Batch:
             return np.zeros(self._rows, np.bool_)
         if values is None:
             return np.ones(self._rows, np.bool_)
-        absent: Mask = values.is_null().to_numpy(zero_copy_only=False)
-        return absent
+        return _is_null(values)
 
     def _unread(self) -> Mask | None:
         """Tell lines that are no rows; None if there is none."""
         if UNREAD not in self._raw.schema.names or self._raw.column(UNREAD).null_count == self._rows:
             return None
-        unread: Mask = self._raw.column(UNREAD).is_valid().to_numpy(zero_copy_only=False)
+        unread = ~_is_null(self._raw.column(UNREAD))
         if self._part.format != JSON:
             return unread
         # A line with something else where an object should be is a row that lacks what is in the object.
         for name, column in zip(self._raw.schema.names, self._raw.columns, strict=True):
             if name != UNREAD:
-                unread = unread & column.is_null().to_numpy(zero_copy_only=False)
+                unread &= _is_null(column)
         return unread
 
     def _seen(self) -> frozenset[str]:
@@ -339,13 +346,18 @@ def _members(member: _Names, source: _Names, kind: Codes) -> _Names:
     # Sources get the places that they have, or would have, among the members.
     places = numbers_of(pc.index_in(source.names, value_set=member.names), -1).astype(np.int32)
     new = places < 0
-    names = pa.concat_arrays([member.names, source.names.filter(pa.array(new))])
+    names = pa.concat_arrays([member.names, source.names.filter(flags(new))])
     places[new] = np.arange(member.absent, len(names), dtype=np.int32)
     absent = np.int32(len(names))
     elsewhere = member.places
     if member.some_absent:
         elsewhere = np.where(elsewhere == member.absent, absent, elsewhere)
     return _Names(np.where(at_source, np.append(places, absent)[source.places], elsewhere), names)
+
+
+def _is_null(values: pa.Array) -> Mask:
+    valid = valid_mask(values)
+    return np.zeros(len(values), np.bool_) if valid is None else ~valid
 
 
 def _kind_code(name: str, meanings: Mapping[str, str]) -> int:

@@ -9,13 +9,13 @@ a value do not count, unless they are inside of quotation marks; a value without
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
-from stablecast.analysis.reading.arrays import NAME, as_array
+from stablecast.analysis.reading.arrays import NAME, as_array, numbers_of, only_where, strings
 from stablecast.analysis.reading.exact import BLANKS
 from stablecast.analysis.reading.foreign import NUMBERS, TIMESTAMP
 from stablecast.analysis.reading.heads import Column
@@ -38,19 +38,23 @@ class CsvReader:
             self._texts[column.place[0]] = NAME if text else pa.string()
             self._numbers[column.place[0]] = pa.int64() if number else self._texts[column.place[0]]
 
-    def batch(self, block: bytes, *, header: bool) -> pa.RecordBatch:
-        """Return the rows of whole lines; with a header, the first that is not blank is none."""
-        if header:
-            block = block[_FIRST_LINE.match(block).end() :]  # type: ignore[union-attr]
-        if not block.strip():
-            return self._by_line([])
+    def batches(self, block: bytes, *, header: bool) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of whole lines; with a header, the first that is not blank is none."""
+        first = _FIRST_LINE.match(block) if header else None
+        block = block[first.end() :] if first else block
+        if block.strip():
+            found = self._regular(block)
+            yield self._by_line(block.splitlines()) if found is None else found
+
+    def _regular(self, block: bytes) -> pa.RecordBatch | None:
+        """Return the rows of a block, with numbers as numbers or as text."""
         # Arrow takes 0x1f for a number.
         types = [self._texts] if b"0x" in block or b"0X" in block else [self._numbers, self._texts]
         for columns in types:
             found = self._at_once(block, columns)
             if found is not None:
                 return found
-        return self._by_line(block.splitlines())
+        return None
 
     def _at_once(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.RecordBatch | None:
         """Return the rows of a block, or None if something in it is not as expected."""
@@ -96,7 +100,7 @@ class CsvReader:
             else:
                 unread.append(text)
         places = [self._names.index(name) for name in self._texts]
-        columns = [pa.array([row[place] for row in rows], pa.string()) for place in places]
+        columns = [strings([row[place] for row in rows]) for place in places]
         return _with_unread(list(self._texts), columns, unread)
 
 
@@ -134,7 +138,7 @@ def _trimmed(values: pa.Array, *, quoted: bool) -> pa.Array | None:
         return values
     if quoted:
         return None
-    named = pc.if_else(pc.equal(trimmed, ""), None, trimmed)
+    named = only_where(numbers_of(pc.binary_length(trimmed)) > 0, trimmed)
     return pa.DictionaryArray.from_arrays(values.indices, named)
 
 
@@ -144,5 +148,5 @@ def _with_unread(names: Sequence[str], columns: Sequence[pa.Array], unread: Sequ
         return pa.RecordBatch.from_arrays(list(columns), list(names))
     rows = len(columns[0]) if columns else 0
     more = [pa.concat_arrays([column, pa.nulls(len(unread), column.type)]) for column in columns]
-    texts = pa.concat_arrays([pa.nulls(rows, pa.string()), pa.array(unread, pa.string())])
+    texts = pa.concat_arrays([pa.nulls(rows, pa.string()), strings(unread)])
     return pa.RecordBatch.from_arrays([*more, texts], [*names, UNREAD])

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow as pa
 
+from stablecast.analysis.reading.arrays import Ints, array_of, as_array, numbers_of
 from stablecast.analysis.reading.bad_rows import KNOWN_KINDS, LEAVE_OUT
 from stablecast.analysis.reading.classify import HEAD, KIND_CODES, POSITION, RECEIVE, SEND, classify
 from stablecast.analysis.reading.events import FAIL
@@ -118,14 +119,14 @@ def _unit_line(name: str, time: int, unit: str, per_second: int) -> str:
     )
 
 
-def _numbers_of_time(piece: Piece, rows: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _numbers_of_time(piece: Piece, rows: pa.RecordBatch) -> Ints:
     """Return the times of rows that are numbers, in the log's own unit, rounded down."""
     column = piece.part.columns.get("time_us")
     values = None if column is None else value_of(rows, column)
     if column is None or values is None or column.unit is not None or pa.types.is_timestamp(values.type):
         return np.empty(0, np.int64)
     numbers = microseconds(values, "us").drop_null()
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int64)
+    return numbers_of(as_array(numbers))
 
 
 def _warnings(events: pa.Table) -> Iterable[str]:
@@ -138,12 +139,16 @@ def _warnings(events: pa.Table) -> Iterable[str]:
 
 def _all_receipts_early(events: pa.Table) -> bool:
     """Tell whether there are receipts of messages whose sends are here too, all of them earlier."""
-    keys = ["group", "source", "seq"]
-    plain = events.select([*keys, "kind", "time_us"])
-    for place, name in enumerate(keys[:2]):
-        plain = plain.set_column(place, name, plain.column(name).cast(pa.string()))
-    kind = np.asarray(plain.column("kind").to_numpy())
-    sent = plain.filter(pa.array(kind == SEND)).group_by(keys).aggregate([("time_us", "min")])
-    met = plain.filter(pa.array(kind == RECEIVE)).join(sent, keys, join_type="inner")
-    times = met.column("time_us").to_numpy(), met.column("time_us_min").to_numpy()
-    return met.num_rows > 0 and bool((times[0] < times[1]).all())
+    sent = dict(_times(events, SEND))
+    early = [time < sent[message] for message, time in _times(events, RECEIVE) if message in sent]
+    return bool(early) and all(early)
+
+
+def _times(events: pa.Table, kind: int) -> Iterable[tuple[tuple[str, str, int], int]]:
+    """Return the messages of events of a kind, with their times, the last row first."""
+    chosen = np.flatnonzero(numbers_of(as_array(events.column("kind"))) == kind)[::-1]
+    rows = events.take(array_of(chosen))
+    group, source, seq, time = (
+        rows.column(name).to_pylist() for name in ("group", "source", "seq", "time_us")
+    )
+    return zip(zip(group, source, seq, strict=True), time, strict=True)

@@ -20,13 +20,16 @@ MICROS = {"ns": Decimal("0.001"), "us": Decimal(1), "ms": Decimal(1_000), "s": D
 """Microseconds in each unit."""
 BLANKS = "".join(map(chr, range(0x21))) + "\x7f"
 """What may stand before and after a number."""
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?")
+"""Digits of any script: Arabic ones are as good as others."""
 _MOMENT = re.compile(
     r"(?P<year>[+-]?[0-9]{4,6})-(?P<month>[0-9]{1,2})"
-    r"(-(?P<day>[0-9]{1,2})([T ]((?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})"
-    r"(:(?P<second>[0-9]{1,2})(\.(?P<fraction>[0-9]*))?)? ?(?P<zone>[A-Za-z+-][\w+:/-]*)?)?)?)?"
+    r"(-(?P<day>[0-9]{1,2})([T ](?P<hour>[0-9]{1,2})(:(?P<minute>[0-9]{1,2})"
+    r"(:(?P<second>[0-9]{1,2})(\.(?P<fraction>[0-9]*))?)?)? ?(?P<zone>[A-Za-z+-][\w+:/-]*)?)?)?"
 )
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>[0-9]{1,2})(:?(?P<minutes>[0-9]{1,2}))?")
+_OFFSET = re.compile(
+    r"(UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>[0-9]{1,2})(:?(?P<minutes>[0-9]{1,2})(:?(?P<seconds>[0-9]{2}))?)?"
+)
 _CONTEXT = Context(prec=80)
 _STEP = Decimal(1).scaleb(-DIGITS_AFTER)
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -99,14 +102,14 @@ def _offset(zone: str | None, local_us: int) -> int | None:
         return 0
     assert zone is not None
     if found := _OFFSET.fullmatch(zone):
-        hours, minutes = int(found["hours"]), int(found["minutes"] or 0)
-        seconds = hours * 3_600 + minutes * 60
-        if minutes > 59 or seconds > _MOST_HOURS * 3_600:
+        hours, minutes, seconds = (int(found[part] or 0) for part in ("hours", "minutes", "seconds"))
+        ahead = hours * 3_600 + minutes * 60 + seconds
+        if minutes > 59 or seconds > 59 or ahead > _MOST_HOURS * 3_600:
             return None
-        return -seconds if found["sign"] == "-" else seconds
+        return -ahead if found["sign"] == "-" else ahead
     try:
         there = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=local_us)
-        ahead = there.replace(tzinfo=ZoneInfo(zone)).utcoffset()
+        offset = there.replace(tzinfo=ZoneInfo(zone)).utcoffset()
     except (KeyError, ValueError, OSError, OverflowError):
         return None
-    return None if ahead is None else int(ahead.total_seconds())
+    return None if offset is None else int(offset.total_seconds())

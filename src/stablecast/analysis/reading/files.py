@@ -74,7 +74,8 @@ def pieces(
     files = [file for file in seen.files if file.path in parts]
 
     def cut(file: Input) -> list[Piece]:
-        path = absolute(Path(file.name)) if file.path.startswith("file:") else file.path
+        # Spark takes the path of a local file for a pattern, so its name is what can be opened.
+        path = file.path if file.path == file.name else absolute(Path(file.name))
         part = replace(parts[file.path], name=file.name)
         piece = Piece(path, file.name, part, foreign.time_unit)
         with _reading(piece):
@@ -182,9 +183,10 @@ def _text_batches(piece: Piece, block_bytes: int = BLOCK_BYTES) -> Iterator[pa.R
     lines = None if is_csv else JsonReader(part.columns, piece.time_unit)
     for block in _blocks(piece, block_bytes):
         if csv is not None:
-            yield csv.batch(block.data, header=block.first)
+            yield from csv.batches(block.data, header=block.first)
         elif lines is not None:
-            yield lines.batch(_finished(block.data) if block.last and not piece.compression else block.data)
+            is_open = block.last and not piece.compression
+            yield from lines.batches(_finished(block.data) if is_open else block.data)
 
 
 def _blocks(piece: Piece, block_bytes: int) -> Iterator[Block]:

@@ -1,32 +1,38 @@
 """Lines of JSON as rows: fast where all is well, line by line where something is not.
 
 Arrow reads a block of lines at once if every value has the type that is expected of its column.  If one has
-not, the types that the block's beginning has are tried; if that fails too, the block is read line by line,
-every value as text, so that a value of a wrong type is told instead of lost, and a line that is no JSON is a
-bad row.  Arrow takes two objects in a line for two rows, one object in two lines for one, and ``null`` for an
-object without fields; a block in which rows and lines differ in number, or a row is empty, is read line by
-line as well.
+not, the types that the block's beginning has are tried; if that fails too, the block is cut into small ones,
+and those in which something is not as expected are read line by line, every value as text, so that a value
+of a wrong type is told instead of lost, and a line that is no JSON is a bad row.  Arrow takes two objects in
+a line for two rows, and one object in two lines for one; a block in which rows and lines differ in number is
+read line by line as well.
 """
 
 from __future__ import annotations
 
-import functools
+import io
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from stablecast.analysis.reading.arrays import strings
 from stablecast.analysis.reading.foreign import NUMBERS, TIMESTAMP
 from stablecast.analysis.reading.heads import Column
+from stablecast.analysis.reading.line_blocks import line_blocks
 from stablecast.analysis.reading.raw import UNREAD
 
 SAMPLE_BYTES = 64 << 10
+"""At the beginning of a block, for the types of its values."""
+SMALL_BYTES = 256 << 10
+"""Of a block that is read line by line if something in it is not as expected."""
 EXACT = pa.decimal128(38, 9)
 """For numbers with a point, and numbers that are text: Arrow reads both."""
+_NULL_ROW = re.compile(rb"\}\s*null")
 _SCANNER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 _DECODER = msgspec.json.Decoder(float_hook=str)
 
@@ -39,21 +45,29 @@ class JsonReader:
         self._time_unit = time_unit
         self._types = {name: self._expected(name) for name in columns}
 
-    def batch(self, block: bytes) -> pa.RecordBatch:
-        """Return the rows of whole lines."""
-        if not block.strip():
-            return self._by_line([])
-        if _is_utf8(block):
-            found = self._at_once(block, self._types)
-            if found is not None:
-                return found
-            types = self._types_of(block)
-            if types is not None and types != self._types:
-                found = self._at_once(block, types)
-                if found is not None:
-                    self._types = types
-                    return found
-        return self._by_line(block.splitlines())
+    def batches(self, block: bytes) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of whole lines."""
+        found = self._regular(block)
+        if found is not None:
+            yield found
+            return
+        # Most lines are as expected even then, so they are tried again in small blocks.
+        for few in line_blocks(io.BytesIO(block), size=SMALL_BYTES):
+            found = self._at_once(few.data, self._types)
+            yield self._by_line(few.data.splitlines()) if found is None else found
+
+    def _regular(self, block: bytes) -> pa.RecordBatch | None:
+        """Return the rows of a block in which all values of a column have one type."""
+        found = self._at_once(block, self._types)
+        if found is not None:
+            return found
+        types = self._types_of(block)
+        if types is None or types == self._types:
+            return None
+        found = self._at_once(block, types)
+        if found is not None:
+            self._types = types
+        return found
 
     def _expected(self, name: str) -> pa.DataType:
         text = name not in NUMBERS or (name == "time_us" and self._time_unit == TIMESTAMP)
@@ -61,6 +75,8 @@ class JsonReader:
 
     def _at_once(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.RecordBatch | None:
         """Return the rows of a block, or None if something in it is not as expected."""
+        if not _is_fit_for_arrow(block):
+            return None
         parse = pj.ParseOptions(
             explicit_schema=_schema(self._columns, types), unexpected_field_behavior="ignore"
         )
@@ -68,12 +84,13 @@ class JsonReader:
         if table is None or not _is_one_row_a_line(table.num_rows, block):
             return None
         batches = table.combine_chunks().to_batches()
-        return batches[0] if batches and not _has_empty_row(batches[0]) else None
+        return batches[0] if batches else None
 
     def _types_of(self, block: bytes) -> dict[str, pa.DataType] | None:
         """Return the types that the first lines have; None where they can only be read line by line."""
         end = block.find(b"\n", min(SAMPLE_BYTES, len(block)))
-        table = _read(block[: end + 1] if end >= 0 else block, pj.ParseOptions())
+        sample = block[: end + 1] if end >= 0 else block
+        table = _read(sample, pj.ParseOptions()) if _is_fit_for_arrow(sample) else None
         if table is None:
             return None
         found = {name: _type_at(table.schema, column.place) for name, column in self._columns.items()}
@@ -99,14 +116,15 @@ class JsonReader:
         unread: list[str | None] = []
         places = [column.place for column in self._columns.values()]
         for line in lines:
-            text = line.decode(errors="replace").strip()
+            # Files with marks of their byte order may have been put together.
+            text = line.decode(errors="replace").lstrip("\ufeff").strip()
             rows = _objects(text) if text else []
             for row in [None] if rows is None else rows:
                 unread.append(text if row is None else None)
                 for column, place in zip(values, places, strict=True):
                     column.append(None if row is None else _text_at(row, place))
         names = [*(column.name for column in self._columns.values()), UNREAD]
-        arrays = [pa.array(column, pa.string()) for column in [*values, unread]]
+        arrays = [strings(column) for column in [*values, unread]]
         return pa.RecordBatch.from_arrays(arrays, names)
 
 
@@ -118,7 +136,14 @@ def _read(block: bytes, parse: pj.ParseOptions) -> pa.Table | None:
         return None
 
 
-def _is_utf8(block: bytes) -> bool:
+def _is_fit_for_arrow(block: bytes) -> bool:
+    """Tell lines that Arrow can be given.
+
+    It does not check that text is UTF-8.  Where ``null`` stands in place of an object, it reads memory that
+    is not its own.  Such a ``null`` is the first thing in a block, or comes after the end of an object.
+    """
+    if not block.lstrip().startswith(b"{") or _NULL_ROW.search(block):
+        return False
     if block.isascii():
         return True
     try:
@@ -132,14 +157,6 @@ def _is_one_row_a_line(rows: int, block: bytes) -> bool:
     if rows == block.count(b"\n") + (not block.endswith(b"\n")):
         return True
     return rows == sum(1 for line in block.splitlines() if line.strip())
-
-
-def _has_empty_row(rows: pa.RecordBatch) -> bool:
-    """Tell whether a row has nothing at all: Arrow takes ``null`` for one."""
-    if any(column.null_count == 0 for column in rows.columns):
-        return False
-    empty = functools.reduce(pc.and_, [column.is_null() for column in rows.columns])
-    return bool(pc.any(empty).as_py())
 
 
 def _schema(columns: Mapping[str, Column], types: Mapping[str, pa.DataType]) -> pa.Schema:
@@ -193,10 +210,5 @@ def _text_at(row: Mapping[str, Any], place: Sequence[str]) -> str | None:
             return None
         value = value.get(name)
     if value is None or isinstance(value, str):
-        return value if value is None or _is_whole_text(value) else value.encode(errors="replace").decode()
+        return value
     return str(msgspec.json.encode(value), "utf-8")
-
-
-def _is_whole_text(text: str) -> bool:
-    """Tell text without halves of characters, which JSON can write and UTF-8 cannot."""
-    return text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text)

@@ -22,13 +22,15 @@ from stablecast.analysis.reading import exact
 from stablecast.analysis.reading.arrays import (
     Ints,
     Mask,
+    array_of,
     as_array,
     each_once,
-    ints,
+    flags_of,
     is_text,
     merged,
     no_ints,
     numbers_of,
+    only_where,
     text_of,
     unscaled,
     valid_mask,
@@ -42,6 +44,8 @@ _POWERS = {"ns": -3, "us": 0, "ms": 3, "s": 6}
 _EXACT_FLOAT = 2.0**52
 _NOTHING = 5e-19
 """Numbers nearer to 0 are 0, as those with more digits than are kept."""
+_UNSIGNED = np.uint64(2**63)
+"""Unsigned numbers from here on do not fit."""
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 _PLAIN = r"^-?[0-9]{1,18}$"
 _DATED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
@@ -84,9 +88,8 @@ def _of_integers(values: pa.Array, unit: str) -> pa.Array:
     if unit == TIMESTAMP:
         return no_ints(len(values))
     if values.type == pa.uint64():
-        fits = pc.less(values, pa.scalar(2**63, pa.uint64()))
-        large = pc.fill_null(pc.invert(fits), False)
-        scaled = _scaled_whole(pc.if_else(fits, values, None).cast(pa.int64()), unit)
+        large = numbers_of(values) >= _UNSIGNED
+        scaled = _scaled_whole(only_where(~large, values).cast(pa.int64()), unit)
         # What does not fit may fit once it is divided.
         return merged(
             scaled, large, lambda places: each_once(values.take(places), lambda n: _exactly(n, unit))
@@ -103,11 +106,11 @@ def _scaled_whole(values: pa.Array, unit: str) -> pa.Array:
         return values
     numbers, present = numbers_of(values), valid_mask(values)
     if unit == "ns":
-        return ints(np.floor_divide(numbers, NANOS_PER_MICRO), present)
+        return array_of(np.floor_divide(numbers, NANOS_PER_MICRO), present)
     times = MICROS[unit]
     fits = (numbers >= -(-_LONG_MIN // times)) & (numbers <= _LONG_MAX // times)
     scaled = np.where(fits, numbers, 0) * times
-    return ints(scaled, fits if present is None else fits & present)
+    return array_of(scaled, fits if present is None else fits & present)
 
 
 def _of_floats(values: pa.Array, unit: str) -> pa.Array:
@@ -121,11 +124,11 @@ def _of_floats(values: pa.Array, unit: str) -> pa.Array:
     present = valid_mask(values)
     taken = sure if present is None else sure & present
     rest: Mask = ~sure if present is None else ~sure & present
-    times = ints(down, taken)
+    times = array_of(down, taken)
     return merged(
         times,
-        pa.array(rest),
-        lambda places: each_once(pa.array(numbers).take(places), lambda one: _of_one_float(one, unit)),
+        rest,
+        lambda places: each_once(array_of(numbers).take(places), lambda one: _of_one_float(one, unit)),
     )
 
 
@@ -154,17 +157,17 @@ def _of_decimals(values: pa.Array, unit: str) -> pa.Array:
     taken = sure if present is None else sure & present
     rest = ~sure if present is None else ~sure & present
     return merged(
-        ints(times, taken),
-        pa.array(rest),
+        array_of(times, taken),
+        rest,
         lambda places: each_once(values.take(places), lambda number: _exactly(number, unit)),
     )
 
 
 def _of_text(text: pa.Array, unit: str) -> pa.Array:
     trimmed = pc.ascii_trim(text, exact.BLANKS)
-    plain = pc.match_substring_regex(trimmed, _PLAIN)
-    times = _scaled_whole(pc.if_else(plain, trimmed, None).cast(pa.int64()), unit)
-    rest = pc.fill_null(pc.invert(plain), False)
+    plain = flags_of(pc.match_substring_regex(trimmed, _PLAIN))
+    times = _scaled_whole(only_where(plain, trimmed).cast(pa.int64()), unit)
+    rest = _present(trimmed) & ~plain
     return merged(
         times,
         rest,
@@ -177,14 +180,19 @@ def _of_text(text: pa.Array, unit: str) -> pa.Array:
 def _of_moments(text: pa.Array) -> pa.Array:
     trimmed = pc.ascii_trim(text, exact.BLANKS)
     regular = pc.replace_substring_regex(trimmed, _BEYOND_MICROS, r"\1")
-    zoned = pc.match_substring_regex(regular, _ZONED)
-    plain = pc.match_substring_regex(regular, _DATED + "$")
+    zoned = flags_of(pc.match_substring_regex(regular, _ZONED))
+    plain = flags_of(pc.match_substring_regex(regular, _DATED + "$"))
     try:
-        of_zone = pc.if_else(zoned, regular, None).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-        of_none = pc.if_else(plain, regular, None).cast(pa.timestamp("us")).cast(pa.int64())
+        of_zone = only_where(zoned, regular).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+        of_none = only_where(plain, regular).cast(pa.timestamp("us")).cast(pa.int64())
     except pa.ArrowInvalid:
         # One of them is no moment, such as the 13th month.
         return each_once(trimmed, exact.moment)
-    rest = pc.fill_null(pc.invert(pc.or_(zoned, plain)), False)
+    rest = _present(trimmed) & ~(zoned | plain)
     times = pc.coalesce(of_zone, of_none)
     return merged(times, rest, lambda places: each_once(trimmed.take(places), exact.moment))
+
+
+def _present(values: pa.Array) -> Mask:
+    valid = valid_mask(values)
+    return np.ones(len(values), np.bool_) if valid is None else valid

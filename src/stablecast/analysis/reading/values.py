@@ -17,13 +17,16 @@ import pyarrow.compute as pc
 from stablecast.analysis.reading import exact
 from stablecast.analysis.reading.arrays import (
     Ints,
+    array_of,
     as_array,
     each_once,
-    ints,
+    flags_of,
     is_text,
     merged,
     no_ints,
     numbers_of,
+    only_where,
+    strings,
     text_of,
     unscaled,
     valid_mask,
@@ -90,12 +93,12 @@ def _names(values: pa.Array) -> pa.Array:
         return values.cast(pa.string())
     whole = whole_number(values).to_pylist()
     named = [str(n) if n is not None else _spelled(v) for n, v in zip(whole, _scalars(values), strict=True)]
-    return pa.array(named, pa.string())
+    return strings(named)
 
 
 def _scalars(values: pa.Array) -> list[Any]:
     if pa.types.is_floating(values.type):
-        return list(values.to_numpy(zero_copy_only=False))
+        return list(numbers_of(values))
     return list(values.to_pylist())
 
 
@@ -116,8 +119,7 @@ def _spelled(value: Any) -> str:
 def _long(values: pa.Array) -> pa.Array:
     if values.type != pa.uint64():
         return values.cast(pa.int64())
-    fits = pc.less(values, pa.scalar(2**63, pa.uint64()))
-    return pc.if_else(fits, values, None).cast(pa.int64())
+    return only_where(numbers_of(values) < np.uint64(2**63), values).cast(pa.int64())
 
 
 def _whole_of_floats(values: pa.Array) -> pa.Array:
@@ -127,7 +129,7 @@ def _whole_of_floats(values: pa.Array) -> pa.Array:
     whole: Ints = np.where(fits, numbers, 0.0).astype(np.int64)
     fits &= whole == numbers
     present = valid_mask(values)
-    return ints(whole, fits if present is None else fits & present)
+    return array_of(whole, fits if present is None else fits & present)
 
 
 def _whole_of_decimals(values: pa.Array) -> pa.Array:
@@ -139,8 +141,8 @@ def _whole_of_decimals(values: pa.Array) -> pa.Array:
     present = valid_mask(values)
     taken = short if present is None else short & present
     rest = ~short if present is None else ~short & present
-    numbers = ints(whole, taken & (after == 0))
-    return merged(numbers, pa.array(rest), lambda places: each_once(values.take(places), _whole_of_one))
+    numbers = array_of(whole, taken & (after == 0))
+    return merged(numbers, rest, lambda places: each_once(values.take(places), _whole_of_one))
 
 
 def _whole_of_one(number: Decimal) -> int | None:
@@ -150,9 +152,10 @@ def _whole_of_one(number: Decimal) -> int | None:
 def _whole_of_text(text: pa.Array) -> pa.Array:
     trimmed = pc.ascii_trim(text, exact.BLANKS)
     # Not every text that Arrow takes for a number is one: 0x1f is not.
-    plain = pc.match_substring_regex(trimmed, _PLAIN)
-    numbers = pc.if_else(plain, trimmed, None).cast(pa.int64())
-    rest = pc.fill_null(pc.invert(plain), False)
+    plain = flags_of(pc.match_substring_regex(trimmed, _PLAIN))
+    numbers = only_where(plain, trimmed).cast(pa.int64())
+    present = valid_mask(trimmed)
+    rest = ~plain if present is None else ~plain & present
     return merged(
         numbers,
         rest,
