@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from stablecast.analysis.options import Options, check_kinds
 from stablecast.analysis.reading.bad_rows import NO_EVENTS, BadRows
-from stablecast.analysis.reading.classify import EVENTS, KIND_CODES, Classified
+from stablecast.analysis.reading.classify import EVENTS, Classified
 from stablecast.analysis.reading.events import read_events
 from stablecast.analysis.reading.inputs import Inputs
+from stablecast.analysis.recast import as_positions, with_kinds
 from stablecast.analysis.summary import counted, counted_positions, is_of_positions, summary_of
-from stablecast.delivery.kinds import HEAD, POSITION, RECEIVE, RELEASE, SEND, STABLE
 from stablecast.delivery.position_tables import position_tables
 from stablecast.delivery.scan import Scan, scan_of
 from stablecast.delivery.whole import tables_of
@@ -68,20 +67,3 @@ def tables_for(events: pa.Table, scan: Scan, options: Options) -> Mapping[str, p
         next_offset=options.next_offset,
         bytes_are_numbers=options.numbers_are_bytes,
     )
-
-
-def as_positions(events: pa.Table) -> pa.Table:
-    """Take sends for heads and receipts for positions; claims and releases say nothing then."""
-    kind = events["kind"].to_numpy()
-    said = np.flatnonzero((kind != STABLE) & (kind != RELEASE))
-    now = kind[said].copy()
-    now[kind[said] == SEND], now[kind[said] == RECEIVE] = HEAD, POSITION
-    kept = events.take(pa.array(said)) if len(said) < len(kind) else events
-    return kept.set_column(kept.column_names.index("kind"), "kind", pa.array(now, pa.int8()))
-
-
-def with_kinds(events: pa.Table) -> pa.Table:
-    """Return events with names of kinds in place of their numbers."""
-    codes = events["kind"].combine_chunks().cast(pa.int32())
-    kinds = pa.DictionaryArray.from_arrays(codes, pa.array(KIND_CODES))
-    return events.set_column(events.column_names.index("kind"), "kind", kinds)

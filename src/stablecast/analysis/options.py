@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from stablecast.analysis.reading.events import ON_BAD_ROWS
 from stablecast.analysis.reading.foreign import Foreign, check_first_seq
-from stablecast.delivery.line import FirstSeq
+from stablecast.delivery.kinds import FirstSeq
 from stablecast.errors import InvalidInput, unknown_name
 
 

@@ -109,9 +109,7 @@ def analyze_command(
 
 
 @contextmanager
-def _session(
-    engine: str, master: str | None, conf: list[str] | None, steps: Steps
-) -> Iterator[Any]:
+def _session(engine: str, master: str | None, conf: list[str] | None, steps: Steps) -> Iterator[Any]:
     """Give a session of Spark, or nothing if this process computes alone."""
     if engine == "local":
         yield None

@@ -12,13 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.compiling import kernel
-from stablecast.delivery.kinds import LATE, RECEIVE, RELEASE, Ints, Longs
+from stablecast.delivery.kinds import LATE, RECEIVE, RELEASE, RUN, RUN_BITS, Ints, Longs
 from stablecast.delivery.membership import Membership
 from stablecast.delivery.scan import Coded
-
-RUN_BITS = 12
-RUN = 1 << RUN_BITS
-"""Numbers of a source that stay together."""
 
 
 class Events(NamedTuple):

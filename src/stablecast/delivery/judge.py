@@ -25,8 +25,19 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import inlined, kernel
-from stablecast.delivery.happened import RUN, RUN_BITS, Events, Ordered
-from stablecast.delivery.kinds import NEVER, RECEIVE, RELEASE, SEND, STABLE, Ints, Longs, shortened
+from stablecast.delivery.happened import Events, Ordered
+from stablecast.delivery.kinds import (
+    NEVER,
+    RECEIVE,
+    RELEASE,
+    RUN,
+    RUN_BITS,
+    SEND,
+    STABLE,
+    Ints,
+    Longs,
+    shortened,
+)
 from stablecast.delivery.membership import Groups, Membership, Stays
 
 VIOLATIONS = (

@@ -15,6 +15,13 @@ LATE = len(KINDS)
 EVER, NEVER = -(2**63), 2**63 - 1
 """When one joined who was there before the trace began; and what has not happened."""
 
+EARLIEST = "earliest"
+FirstSeq = int | str
+"""The number that every source begins with, or ``earliest``: the smallest that it sent."""
+RUN_BITS = 12
+RUN = 1 << RUN_BITS
+"""Numbers of a source that stay together, in one process."""
+
 Ints = NDArray[np.integer[Any]]
 Longs = Ints
 """Whole numbers of 64 bits, which types cannot tell from narrower ones in kernels."""

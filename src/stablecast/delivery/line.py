@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import kernel
-from stablecast.delivery.happened import RUN_BITS
 from stablecast.delivery.judge import (
     GAP,
     SEND_OUT_OF_ORDER,
@@ -28,11 +27,7 @@ from stablecast.delivery.judge import (
     accuse,
     violations_by,
 )
-from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, shortened
-
-EARLIEST = "earliest"
-FirstSeq = int | str
-"""The number that every source begins with, or ``earliest``: the smallest that it sent."""
+from stablecast.delivery.kinds import EARLIEST, EVER, NEVER, RUN_BITS, FirstSeq, Ints, Longs, shortened
 
 
 class Claims(NamedTuple):

@@ -12,8 +12,9 @@ from stablecast.delivery import tables
 from stablecast.delivery.happened import events_of, ordered
 from stablecast.delivery.holding import anything_ends, changes_of, levels_of, summed, totals_of
 from stablecast.delivery.judge import Violations, judge
+from stablecast.delivery.kinds import FirstSeq
 from stablecast.delivery.laggards import laggards_of
-from stablecast.delivery.line import FirstSeq, put_in_line, runs_of, sent_by, walk
+from stablecast.delivery.line import put_in_line, runs_of, sent_by, walk
 from stablecast.delivery.membership import membership_of
 from stablecast.delivery.scan import Scan, scan_of
 from stablecast.delivery.sources import ends_of, sources_table, waiting_in

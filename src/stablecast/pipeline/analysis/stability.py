@@ -33,7 +33,7 @@ from stablecast.analysis.summary import (
     is_of_positions,
     summary_of,
 )
-from stablecast.delivery.line import FirstSeq
+from stablecast.delivery.kinds import FirstSeq
 from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.pipeline.analysis.reading.raw_rows import raw_rows, spark_columns

@@ -18,9 +18,8 @@ from stablecast.analysis.summary import Counts
 from stablecast.delivery import tables
 from stablecast.delivery.durations import summed_bins
 from stablecast.delivery.holding import Peaks, Totals, anything_ends
-from stablecast.delivery.kinds import chosen
+from stablecast.delivery.kinds import FirstSeq, chosen
 from stablecast.delivery.laggards import Laggards
-from stablecast.delivery.line import FirstSeq
 from stablecast.delivery.membership import membership_of
 from stablecast.delivery.scan import Scan
 from stablecast.delivery.sources import Ends, sources_table

@@ -13,17 +13,8 @@ from stablecast.delivery import tables
 from stablecast.delivery.claims import Cells, Later, claimed_later, early_claims, known_when
 from stablecast.delivery.durations import Bins, bins_of
 from stablecast.delivery.judge import Violations
-from stablecast.delivery.kinds import Ints, Longs, chosen
-from stablecast.delivery.line import (
-    Before,
-    FirstSeq,
-    Frontiers,
-    Runs,
-    last_runs_by,
-    put_in_line,
-    sent_by,
-    walk,
-)
+from stablecast.delivery.kinds import FirstSeq, Ints, Longs, chosen
+from stablecast.delivery.line import Before, Frontiers, Runs, last_runs_by, put_in_line, sent_by, walk
 from stablecast.delivery.membership import Membership
 from stablecast.delivery.sources import Ends, ends_of
 from stablecast.pipeline.analysis.spread.judge import JUDGED, Judged, Sums

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from stablecast.analysis.local import as_positions
 from stablecast.analysis.reading.bad_rows import BadRows
 from stablecast.analysis.reading.classify import EVENTS, Classified, classify
 from stablecast.analysis.reading.events import classified_piece
 from stablecast.analysis.reading.foreign import Foreign
 from stablecast.analysis.reading.mapping import Part
-from stablecast.delivery.happened import RUN_BITS
-from stablecast.delivery.kinds import RELEASE, Ints
+from stablecast.analysis.recast import as_positions
+from stablecast.delivery.kinds import RELEASE, RUN_BITS, Ints
 from stablecast.delivery.scan import Coded, Scan, merged, scan_of
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.spread.rows import Row, batches_of, packed, unpacked

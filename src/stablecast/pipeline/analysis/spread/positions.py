@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from stablecast.analysis.local import with_kinds
 from stablecast.analysis.options import Options
+from stablecast.analysis.recast import with_kinds
 from stablecast.delivery.memberships import Memberships, memberships
 from stablecast.delivery.position_schemas import SCHEMAS
 from stablecast.delivery.position_sums import laggards, totals
