@@ -12,14 +12,16 @@ from analysis_plain import TABLES
 from analysis_random_trace import random_trace
 from analysis_traces import as_table, drawn, together
 
-from stablecast.pipeline.analysis.analyze import Options, analyze
+from stablecast.analysis.options import Options
+from stablecast.pipeline.analysis import stability
+from stablecast.pipeline.analysis.analyze import analyze
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
 LARGE = {
     "skewed": {"groups": 3, "members": 12, "sources": 4, "messages": 1200},
     "stream": {"groups": 1, "members": 4, "sources": 1, "messages": 6_000, "claims": 0.2},
 }
-"""About 40,000 events each; with the small ones, twice as many as are analysed as small data."""
+"""About 40,000 events each."""
 
 
 def spark_tables(spark, table, folder, first_seq=1):
@@ -73,9 +75,13 @@ def random_named(name):
     return table.set_column(0, "group", groups)
 
 
-@pytest.fixture(scope="module")
-def compared(spark, tmp_path_factory):
-    return Compared(spark, tmp_path_factory.mktemp("agreement"), drawn(3000, SEED), LARGE)
+@pytest.fixture(scope="module", params=["in jobs", "at the driver", "without Spark"])
+def compared(request, spark, tmp_path_factory):
+    session = None if request.param == "without Spark" else spark
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "in jobs":
+            patch.setattr(stability, "SMALL_EVENTS", 0)
+        return Compared(session, tmp_path_factory.mktemp("agreement"), drawn(3000, SEED), LARGE)
 
 
 def test_small_traces_agree(compared):
