@@ -16,7 +16,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
 UNUSED_SECONDS = 30 * 24 * 3600
-KERNEL_PACKAGES = ("compiling", "frontier", "overlays", "protocols", "multicast", "simulate")
+KERNEL_PACKAGES = ("compiling", "delivery", "frontier", "overlays", "protocols", "multicast", "simulate")
 
 
 def sources_digest() -> str:

@@ -11,8 +11,8 @@ from stablecast.compiling import kernel
 from stablecast.delivery.happened import Ordered
 from stablecast.delivery.judge import Messages, Waiting
 from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs
-from stablecast.delivery.line import Line, Runs
-from stablecast.delivery.tables import SCHEMAS, Names
+from stablecast.delivery.line import Line, Runs, Start
+from stablecast.delivery.tables import Names, in_schema
 
 
 class Ends(NamedTuple):
@@ -41,13 +41,14 @@ def ends_of(
 
 
 def _places(runs: Runs, order: Ordered) -> Ints:
-    """Return the place of each run among those of all events, which both are in order."""
-    if len(runs.source) == len(order.run_source):
+    """Return the place of each run among those of all events, which both are in order; -1 if it has none."""
+    same = np.array_equal(runs.source, order.run_source) and np.array_equal(runs.number, order.run_number)
+    if same:
         return np.arange(len(runs.source))
     every = zip(order.run_source.tolist(), order.run_number.tolist(), strict=True)
     place = {key: k for k, key in enumerate(every)}
     asked = zip(runs.source.tolist(), runs.number.tolist(), strict=True)
-    return np.array([place[key] for key in asked], np.int64)
+    return np.array([place.get(key, -1) for key in asked], np.int64)
 
 
 @kernel
@@ -68,36 +69,33 @@ def find_ends(starts: Longs, messages: Messages, line: Line, lacking: Ints, ends
                 break
 
 
-def sources_table(runs: Runs, open_before: Longs, ends: Ends, names: Names) -> pa.Table:
+def sources_table(runs: Runs, open_before: Longs, ends: Ends, start: Start, names: Names) -> pa.Table:
     """Return one row for each source that sent anything, from runs of whole sources in order."""
     sent = np.flatnonzero(runs.messages > 0)
     source = runs.source[sent]
-    firsts = np.flatnonzero(np.concatenate([[len(source) > 0], source[1:] != source[:-1]]))
-    lasts = np.append(firsts[1:], len(source)) - 1 if len(firsts) else firsts
-    count = len(firsts)
-    stable_seq = np.maximum.reduceat(ends.stable_seq[sent], firsts) if count else np.zeros(0, np.int64)
-    stable_us = np.maximum.reduceat(ends.stable_us[sent], firsts) if count else np.zeros(0, np.int64)
-    none = stable_seq == EVER
+    messages, first, last = start.messages.copy(), start.first_seq.copy(), start.last_seq.copy()
+    stable_seq, stable_us = start.stable_seq.copy(), start.stable_us.copy()
+    np.add.at(messages, source, runs.messages[sent])
+    np.minimum.at(first, source, runs.first_seq[sent])
+    np.maximum.at(last, source, runs.last_seq[sent])
+    np.maximum.at(stable_seq, source, ends.stable_seq[sent])
+    np.maximum.at(stable_us, source, ends.stable_us[sent])
+    who = np.flatnonzero(messages).astype(np.int32)
+    none = stable_seq[who] == EVER
     waits = np.flatnonzero((ends.waiting[sent] >= 0) & (open_before[sent] == 0))
-    of_source = np.searchsorted(firsts, waits, "right") - 1
-    waiting, named = _waiting(ends, sent[waits], of_source, count, names)
-    who = source[firsts].astype(np.int32)
+    waiting, named = _waiting(ends, sent[waits], np.searchsorted(who, source[waits]), len(who), names)
     columns = [
         names.group(who),
         names.name(who),
-        np.add.reduceat(runs.messages[sent], firsts) if count else np.zeros(0, np.int64),
-        runs.first_seq[sent][firsts],
-        runs.last_seq[sent][lasts],
-        pa.array(stable_seq, mask=none),
-        pa.array(stable_us, mask=none),
+        messages[who],
+        first[who],
+        last[who],
+        pa.array(stable_seq[who], mask=none),
+        pa.array(stable_us[who], mask=none),
         named,
         waiting,
     ]
-    schema = SCHEMAS["sources"]
-    cast = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
-    return pa.table(
-        [column.cast(field.type) for column, field in zip(cast, schema, strict=True)], schema=schema
-    )
+    return in_schema("sources", columns)
 
 
 def _waiting(ends: Ends, runs: Ints, of_source: Ints, count: int, names: Names) -> tuple[pa.Array, pa.Array]:

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from stablecast.delivery import claims as claiming
 from stablecast.delivery import tables
-from stablecast.delivery.happened import events_of, ordered
 from stablecast.delivery.holding import changes_of, levels_of, summed, totals_of
-from stablecast.delivery.judge import Violations, judge
+from stablecast.delivery.judge import Violations
 from stablecast.delivery.laggards import laggards_of
-from stablecast.delivery.line import FirstSeq, put_in_line, runs_of, sent_by, walk
+from stablecast.delivery.line import FirstSeq
 from stablecast.delivery.membership import membership_of
+from stablecast.delivery.part import part_of
 from stablecast.delivery.scan import Scan, scan_of
-from stablecast.delivery.sources import ends_of, sources_table
+from stablecast.delivery.sources import sources_table
 
 
 def tables_of(
@@ -25,30 +24,17 @@ def tables_of(
     """Return every table of a trace, by name; ``events`` has the columns of the schema, kinds as numbers."""
     membership = membership_of(scan or scan_of(events))
     names = tables.Names(membership)
-    happened = events_of(events, membership)
-    order = ordered(happened)
-    judged = judge(happened, order, membership)
-    messages, stay_count = judged.messages, len(membership.stays.start)
-    claims = claiming.claims_of(happened, order)
-    runs, starts, claim_starts = runs_of(messages, claims)
-    before = put_in_line(runs, first_seq)
-    line, frontiers, out_of_line = walk(messages, starts, before, membership.first_stay)
-    violations = [judged.violations, out_of_line]
-    known = None
-    if len(claims.seq):
-        later = claiming.claimed_later(claiming.cells_of(claims, stay_count), runs, stay_count)
-        known = claiming.known_when(messages, starts, claims, claim_starts, later, membership)
-        violations.append(claiming.early_claims(claims, claim_starts, messages, starts, line, before))
-    ends = ends_of(runs, starts, messages, line, order, judged.waiting)
-    peaks, occupancy = levels_of(summed(changes_of(judged.holdings, membership)), membership)
+    part = part_of(events, membership, first_seq)
+    messages, holdings = part.messages, part.judged.holdings
+    peaks, occupancy = levels_of(summed(changes_of(holdings, membership)), membership)
+    violations = [part.judged.violations, part.out_of_line, part.of_claims]
     every = Violations(*(np.concatenate(columns) for columns in zip(*violations, strict=True)))
-    sent = sent_by(frontiers.time, frontiers.source, messages)
     return {
-        "messages": tables.messages_table(messages, known, names),
-        "frontiers": tables.frontiers_table(frontiers, sent, names),
-        "buffers": tables.buffers_table(totals_of(judged.holdings, membership), peaks, names),
+        "messages": tables.messages_table(messages, part.known, names),
+        "frontiers": tables.frontiers_table(part.frontiers, part.sent, names),
+        "buffers": tables.buffers_table(totals_of(holdings, membership), peaks, names),
         "laggards": tables.laggards_table(laggards_of(messages, membership), names),
         "violations": tables.violations_table(every, names),
-        "sources": sources_table(runs, before.open, ends, names),
+        "sources": sources_table(part.runs, part.before.open, part.ends, part.start, names),
         "occupancy": tables.occupancy_table(occupancy, names),
     }
