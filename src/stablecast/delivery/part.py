@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from stablecast.delivery import claims as claiming
 from stablecast.delivery.claims import Known
-from stablecast.delivery.happened import Events, Ordered, events_of, ordered
+from stablecast.delivery.happened import Events, Ordered, ordered
 from stablecast.delivery.judge import Judged, Messages, Violations, judge, no_violations
 from stablecast.delivery.kinds import NEVER, Ints, Longs, chosen
 from stablecast.delivery.line import (
@@ -89,7 +88,7 @@ class Part:
 
 
 def part_of(
-    events: pa.Table,
+    happened: Events,
     membership: Membership,
     first_seq: FirstSeq,
     start: Start | None = None,
@@ -97,7 +96,6 @@ def part_of(
 ) -> Part:
     """Compute all that follows from the events at hand."""
     start = start or nothing_before(membership.name_count)
-    happened = events_of(events, membership)
     order = ordered(happened)
     judged = judge(happened, order, membership)
     lined, place = with_thin(judged.messages, thin or no_thin())

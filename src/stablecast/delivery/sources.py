@@ -12,7 +12,7 @@ from stablecast.delivery.happened import Ordered
 from stablecast.delivery.judge import Messages, Waiting
 from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs
 from stablecast.delivery.line import Line, Runs, Start
-from stablecast.delivery.tables import Names, in_schema
+from stablecast.delivery.tables import SCHEMAS, Names, in_schema
 
 
 class Ends(NamedTuple):
@@ -95,7 +95,7 @@ def sources_table(runs: Runs, open_before: Longs, ends: Ends, start: Start, name
         named,
         waiting,
     ]
-    return in_schema("sources", columns)
+    return in_schema(SCHEMAS["sources"], columns)
 
 
 def _waiting(ends: Ends, runs: Ints, of_source: Ints, count: int, names: Names) -> tuple[pa.Array, pa.Array]:

@@ -114,9 +114,8 @@ def _times(times: Longs) -> pa.Array:
     return pa.array(times, mask=times == NEVER)
 
 
-def in_schema(name: str, columns: list[Any]) -> pa.Table:
-    """Return a table in its schema."""
-    schema = SCHEMAS[name]
+def in_schema(schema: pa.Schema, columns: list[Any]) -> pa.Table:
+    """Return columns as a table; names may be encoded."""
     cast = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
     return pa.table(
         [column.cast(field.type) for column, field in zip(cast, schema, strict=True)], schema=schema
@@ -126,8 +125,7 @@ def in_schema(name: str, columns: list[Any]) -> pa.Table:
 def messages_table(messages: Messages, known: Known | None, names: Names) -> pa.Table:
     """Return one row a message that was sent; without claims nobody knew anything."""
     nothing = pa.nulls(len(messages.seq), _LONG)
-    return in_schema(
-        "messages",
+    return in_schema(SCHEMAS["messages"],
         [
             names.group(messages.source),
             names.name(messages.source),
@@ -152,16 +150,14 @@ def frontiers_table(frontiers: Frontiers, sent: Longs, names: Names) -> pa.Table
     A message that is sent after its sender was gone is stable since before its sending.
     """
     source, sent_then = frontiers.source, pa.array(sent, mask=sent == EVER)
-    return in_schema(
-        "frontiers", [names.group(source), names.name(source), frontiers.time, sent_then, frontiers.stable]
+    return in_schema(SCHEMAS["frontiers"], [names.group(source), names.name(source), frontiers.time, sent_then, frontiers.stable]
     )
 
 
 def violations_table(violations: Violations, names: Names) -> pa.Table:
     """Return what should not be; of what is told of a message that nobody sent, the earliest alone."""
     found = chosen(violations, _first_told(violations))
-    return in_schema(
-        "violations",
+    return in_schema(SCHEMAS["violations"],
         [
             names.group(found.source),
             _dictionary(found.kind, pa.array(VIOLATIONS)),
@@ -188,7 +184,7 @@ def laggards_table(laggards: Laggards, names: Names) -> pa.Table:
     who = np.flatnonzero(laggards.completed).astype(np.int32)
     held_bytes = pa.array([Decimal(laggards.bytes_of(name)) for name in who.tolist()], pa.decimal128(38, 0))
     columns = [names.group(who), names.name(who), laggards.completed[who], laggards.held[who], held_bytes]
-    return in_schema("laggards", columns)
+    return in_schema(SCHEMAS["laggards"], columns)
 
 
 def buffers_table(totals: Totals, peaks: Peaks, names: Names) -> pa.Table:
@@ -201,11 +197,11 @@ def buffers_table(totals: Totals, peaks: Peaks, names: Names) -> pa.Table:
         peaks.size[who],
         totals.message_us[who],
     ]
-    return in_schema("buffers", columns)
+    return in_schema(SCHEMAS["buffers"], columns)
 
 
 def occupancy_table(occupancy: Occupancy, names: Names) -> pa.Table:
     """Return what members held over time."""
     who, time = occupancy.name, span_ends(occupancy, names.membership)
     columns = [names.group(who), names.name(who), time, occupancy.messages, occupancy.size]
-    return in_schema("occupancy", columns)
+    return in_schema(SCHEMAS["occupancy"], columns)

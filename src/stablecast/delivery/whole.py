@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.delivery import tables
+from stablecast.delivery.happened import events_of
 from stablecast.delivery.holding import changes_of, levels_of, summed, totals_of
 from stablecast.delivery.judge import Violations
 from stablecast.delivery.laggards import laggards_of
@@ -24,7 +25,7 @@ def tables_of(
     """Return every table of a trace, by name; ``events`` has the columns of the schema, kinds as numbers."""
     membership = membership_of(scan or scan_of(events))
     names = tables.Names(membership)
-    part = part_of(events, membership, first_seq)
+    part = part_of(events_of(events, membership), membership, first_seq)
     messages, holdings = part.messages, part.judged.holdings
     peaks, occupancy = levels_of(summed(changes_of(holdings, membership)), membership)
     violations = [part.judged.violations, part.out_of_line, part.of_claims]
