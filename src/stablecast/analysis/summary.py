@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from stablecast.delivery.durations import Bins, bins_of
+from stablecast.delivery import scan as roles
+from stablecast.delivery.durations import DURATIONS, SENT, TO_DETECT, TO_STABLE, Described, durations_between
 from stablecast.delivery.judge import VIOLATIONS
 from stablecast.delivery.kinds import NEVER
-from stablecast.delivery.scan import HAPPENED, NAMED, SENT, Scan
+from stablecast.delivery.scan import Scan
 
 POSITION_VIOLATIONS = ("position_beyond_head",)
 
@@ -23,8 +24,7 @@ class Counts:
     messages: int
     stable: int
     violations: Mapping[str, int]
-    to_stable: Bins = field(default_factory=Bins.nothing)
-    to_detect: Bins = field(default_factory=Bins.nothing)
+    durations: pa.Table = field(default_factory=DURATIONS.empty_table)
     heads_missing: int = 0
     """Sources of positions that have no head."""
 
@@ -35,13 +35,13 @@ def counted(tables: Mapping[str, pa.Table]) -> Counts:
     sent, stable, known = (
         messages[name].fill_null(NEVER).to_numpy() for name in ("sent_us", "stable_us", "detected_last_us")
     )
-    return Counts(
-        messages=messages.num_rows,
-        stable=messages.num_rows - messages["stable_us"].null_count,
-        violations=_kinds(tables["violations"]),
-        to_stable=bins_of(sent, stable),
-        to_detect=bins_of(sent, known),
-    )
+    return counted_durations(durations_between(sent, stable, known), _kinds(tables["violations"]))
+
+
+def counted_durations(durations: pa.Table, violations: Mapping[str, int]) -> Counts:
+    """Return the same from counts of durations, which have every message."""
+    messages, stable = (Described(durations, what).count for what in (SENT, TO_STABLE))
+    return Counts(messages, stable, violations, durations)
 
 
 def counted_positions(tables: Mapping[str, pa.Table]) -> Counts:
@@ -70,6 +70,7 @@ def summary_of(scan: Scan, bad_rows: Mapping[str, int], counts: Counts) -> dict[
     """Return what is said of a trace, but for where it is from and how long it took."""
     of_positions = is_of_positions(scan.kinds)
     known = POSITION_VIOLATIONS if of_positions else VIOLATIONS
+    took = {what: Described(counts.durations, what) for what in (TO_STABLE, TO_DETECT)}
     return {
         "positions": of_positions,
         **_events(scan, bad_rows),
@@ -77,23 +78,19 @@ def summary_of(scan: Scan, bad_rows: Mapping[str, int], counts: Counts) -> dict[
         "stable": counts.stable,
         "unstable": counts.messages - counts.stable,
         **({"heads_missing": counts.heads_missing} if of_positions else {}),
-        "time_to_stable_us": counts.to_stable.described(),
-        "time_to_detect_us": counts.to_detect.described(),
-        "histograms": {
-            "time_to_stable": counts.to_stable.histogram(),
-            "time_to_detect": counts.to_detect.histogram(),
-        },
+        **{f"{what}_us": one.facts() for what, one in took.items()},
+        "histograms": {what: one.histogram() for what, one in took.items()},
         "violations": {kind: counts.violations.get(kind, 0) for kind in known},
     }
 
 
 def _events(scan: Scan, bad_rows: Mapping[str, int]) -> dict[str, Any]:
-    roles = scan.names["roles"].to_pylist()
+    each = scan.names["roles"].to_pylist()
     groups = scan.groups
     of_positions = is_of_positions(scan.kinds)
     # A source of positions is a member only if it has positions of its own.
-    source = NAMED if of_positions else SENT
-    members = [role for role in roles if role & HAPPENED and not (of_positions and role & SENT)]
+    source = roles.NAMED if of_positions else roles.SENT
+    members = [role for role in each if role & roles.HAPPENED and not (of_positions and role & roles.SENT)]
     return {
         "events": scan.events,
         "kinds": dict(scan.kinds),
@@ -101,7 +98,7 @@ def _events(scan: Scan, bad_rows: Mapping[str, int]) -> dict[str, Any]:
         "bad_rows_by_reason": dict(sorted(bad_rows.items())),
         "groups": groups.num_rows,
         "members": len(members),
-        "sources": sum(bool(role & source) for role in roles),
+        "sources": sum(bool(role & source) for role in each),
         "first_us": min(groups["first_us"].to_pylist(), default=None),
         "last_us": max(groups["last_us"].to_pylist(), default=None),
     }

@@ -19,7 +19,7 @@ import numpy as np
 from stablecast.compiling import kernel
 from stablecast.delivery.judge import Holdings
 from stablecast.delivery.kinds import NEVER, RELEASE, Ints, Longs, shortened
-from stablecast.delivery.membership import Groups, Membership
+from stablecast.delivery.membership import Groups, Membership, Stays
 from stablecast.delivery.scan import Scan
 
 DENSE = 1 << 23
@@ -53,7 +53,8 @@ class Occupancy(NamedTuple):
     """What names held at the end of spans of time in which that changed."""
 
     name: Ints
-    time: Longs
+    span: Longs
+    """Times of it without their last bits, of which there are as many as the group's spans have."""
     messages: Longs
     size: Longs
 
@@ -61,15 +62,15 @@ class Occupancy(NamedTuple):
 def totals_of(holdings: Holdings, membership: Membership) -> Totals:
     """Add up how long each name held messages."""
     totals = Totals(*(np.zeros(membership.name_count, np.int64) for _ in Totals._fields))
-    add_totals(holdings, membership.name_group, membership.groups.last_us, totals)
+    add_totals(holdings, membership.stays, membership.name_group, membership.groups.last_us, totals)
     return totals
 
 
 @kernel
-def add_totals(holdings: Holdings, name_group: Ints, last_us: Longs, totals: Totals) -> None:
+def add_totals(holdings: Holdings, stays: Stays, name_group: Ints, last_us: Longs, totals: Totals) -> None:
     """Add up; what does not end is held to the last event of its group."""
-    for h in range(holdings.name.size):
-        name = holdings.name[h]
+    for h in range(holdings.stay.size):
+        name = stays.name[holdings.stay[h]]
         end = holdings.end[h] if holdings.end[h] < NEVER else last_us[name_group[name]]
         totals.message_us[name] += end - holdings.begin[h]
         totals.holdings[name] += 1
@@ -80,47 +81,57 @@ def anything_ends(scan: Scan, membership: Membership) -> bool:
     return scan.has(RELEASE) or membership.anybody_left
 
 
-def changes_of(holdings: Holdings, membership: Membership, *, ends: bool) -> Changes:
-    """Return beginnings and ends; where nothing of the trace ends, what began in each span of time."""
-    if not ends:
+def changes_of(
+    holdings: Holdings, membership: Membership, *, ends: bool = True, since: Longs | None = None
+) -> Changes:
+    """Return beginnings and ends; where nothing of the trace ends, what began in each span of time.
+
+    ``since`` is for each group the time from which on changes are wanted, each as it is.
+    """
+    if since is None and not ends:
         return _added_up(holdings, membership)
     lasting = holdings.end > holdings.begin
     ending = lasting & (holdings.end < NEVER)
-    name = np.concatenate([holdings.name[lasting], holdings.name[ending]])
+    if since is not None:
+        first = since[membership.name_group[membership.stays.name]][holdings.stay]
+        lasting &= holdings.begin >= first
+        ending &= holdings.end >= first
+    stay = np.concatenate([holdings.stay[lasting], holdings.stay[ending]])
     size = np.concatenate([holdings.size[lasting], -holdings.size[ending]]).astype(np.int64)
     count = np.concatenate([np.ones(int(lasting.sum()), np.int64), np.full(int(ending.sum()), -1)])
-    return Changes(name, np.concatenate([holdings.begin[lasting], holdings.end[ending]]), count, size)
+    time = np.concatenate([holdings.begin[lasting], holdings.end[ending]])
+    return Changes(membership.stays.name[stay], time, count, size)
 
 
 def _added_up(holdings: Holdings, membership: Membership) -> Changes:
     """Return the sums of each span of time; the last time of a span stands for all of it."""
     groups, of_name = membership.groups, membership.name_group
+    name = membership.stays.name[holdings.stay]
     spans = (groups.last_us >> groups.span_bits) - (groups.first_us >> groups.span_bits) + 1
     first = np.concatenate([[0], np.cumsum(spans[of_name])])
     if first[-1] > DENSE:
-        bits = groups.span_bits[of_name[holdings.name]]
+        bits = groups.span_bits[of_name[name]]
         time = ((holdings.begin >> bits) << bits) + (1 << bits) - 1
         ones = np.ones(len(time), np.int64)
-        return summed(Changes(holdings.name, time, ones, holdings.size.astype(np.int64)))
+        return summed(Changes(name, time, ones, holdings.size.astype(np.int64)))
     count, size = np.zeros(first[-1], np.int64), np.zeros(first[-1], np.int64)
-    add_spans(holdings, of_name, groups, first, count, size)
+    add_spans(name, holdings, of_name, groups, first, count, size)
     there = np.flatnonzero(count)
-    name = np.searchsorted(first, there, "right") - 1
+    name = np.searchsorted(first, there, "right").astype(np.int32) - 1
     bits = groups.span_bits[of_name[name]]
     span = there - first[name] + (groups.first_us[of_name[name]] >> bits)
-    return Changes(name.astype(np.int32), ((span + 1) << bits) - 1, count[there], size[there])
+    return Changes(name, ((span + 1) << bits) - 1, count[there], size[there])
 
 
 @kernel
 def add_spans(
-    holdings: Holdings, name_group: Ints, groups: Groups, first: Longs, count: Longs, size: Longs
+    name: Ints, holdings: Holdings, name_group: Ints, groups: Groups, first: Longs, count: Longs, size: Longs
 ) -> None:
     """Add up what began in each span of each name; ``first`` is the first span of each name."""
-    for h in range(holdings.name.size):
-        name = holdings.name[h]
-        group = name_group[name]
+    for h in range(name.size):
+        group = name_group[name[h]]
         bits = groups.span_bits[group]
-        at = first[name] + (holdings.begin[h] >> bits) - (groups.first_us[group] >> bits)
+        at = first[name[h]] + (holdings.begin[h] >> bits) - (groups.first_us[group] >> bits)
         count[at] += 1
         size[at] += holdings.size[h]
 
@@ -191,8 +202,16 @@ def add_levels(
         )
         if not goes_on:
             course.name[rows] = name
-            course.time[rows] = min((span + 1) << bits, groups.last_us[name_group[name]])
+            course.span[rows] = span
             course.messages[rows] = count
             course.size[rows] = size
             rows += 1
     return rows
+
+
+def span_ends(occupancy: Occupancy, membership: Membership) -> Longs:
+    """Return when spans ended; the last of a group ends with its last event."""
+    group = membership.name_group[occupancy.name]
+    bits, last = membership.groups.span_bits[group], membership.groups.last_us[group]
+    ends: Longs = np.minimum((occupancy.span + 1) << bits, last)
+    return ends

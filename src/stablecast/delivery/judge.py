@@ -27,6 +27,7 @@ import numpy as np
 from stablecast.compiling import inlined, kernel
 from stablecast.delivery.happened import Events, Ordered
 from stablecast.delivery.kinds import (
+    EVER,
     NEVER,
     RECEIVE,
     RELEASE,
@@ -84,6 +85,10 @@ class Messages(NamedTuple):
     released_first: Longs
     """NEVER if nobody let go of it."""
     released_last: Longs
+    until: Longs
+    """When the last was done with it, claims apart, or the last that held it was gone."""
+    let_go: Ints
+    """How many of those that had to have it and never left have released it."""
 
 
 class Violations(NamedTuple):
@@ -99,7 +104,9 @@ class Violations(NamedTuple):
 class Holdings(NamedTuple):
     """Who held a message from when to when."""
 
-    name: Ints
+    stay: Ints
+    message: Ints
+    """The row of the message; -1 if nobody sent it."""
     begin: Longs
     end: Longs
     """NEVER if it is held to the end."""
@@ -118,7 +125,7 @@ class Notes(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Of each run of numbers: who lacks its first message that is not stable."""
+    """Of each run of numbers: who lacks its first message that is not stable; a last row is of no run."""
 
     lacking: Ints
     """How many."""
@@ -157,7 +164,7 @@ def judge(events: Events, order: Ordered, membership: Membership) -> Judged:
     while True:
         counts = no_counts()
         runs = len(order.run_source)
-        waiting = Waiting(np.zeros(runs, np.int32), np.zeros((runs, NAMED), np.int32))
+        waiting = Waiting(np.zeros(runs + 1, np.int32), np.zeros((runs + 1, NAMED), np.int32))
         judged = Judged(_no_messages(sends), no_violations(room), _no_holdings(copies), waiting)
         stays = len(membership.stays.start)
         notes = Notes(
@@ -196,7 +203,7 @@ def violations_by(find: Callable[[Counts, Violations], object], room: int) -> Vi
 
 
 def _no_messages(room: int) -> Messages:
-    wide = {"seq", "sent", "stable", "held", "released_first", "released_last"}
+    wide = {"seq", "sent", "stable", "held", "released_first", "released_last", "until"}
     columns: list[Ints] = [
         np.empty(room, np.int64 if name in wide else np.int32) for name in Messages._fields
     ]
@@ -215,9 +222,8 @@ def no_violations(room: int) -> Violations:
 
 
 def _no_holdings(room: int) -> Holdings:
-    return Holdings(
-        np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
-    )
+    narrow, wide = np.int32, np.int64
+    return Holdings(*(np.empty(room, kind) for kind in (narrow, narrow, wide, wide, narrow)))
 
 
 @kernel
@@ -270,19 +276,21 @@ def judge_one(
     run = key[0] >> (bits + RUN_BITS)
     source = order.run_source[run]
     seq = order.run_number[run] * RUN + ((key[0] >> bits) & (RUN - 1))
-    sent, size, claims_only = NEVER, -1, True
+    sent, size, claims_only, until = NEVER, -1, True, EVER
     for k in range(key.size):
         e = key[k] & mask
         if events.kind[e] == SEND:
             sent = min(sent, events.time[e])
             size = max(size, events.size[e])
-        claims_only &= events.kind[e] == STABLE
+        if events.kind[e] != STABLE:
+            claims_only = False
+            until = max(until, events.time[e])
     if claims_only:
         return
     seen = note_copies(events, key, mask, number, source, seq, sent, stays, notes, counts, violations)
     if sent == NEVER:
         note_unsent(events, key, mask, source, seq, counts, violations)
-        hold_copies(notes, seen, stays, -1, -1, sent, 0, counts, holdings)
+        hold_copies(notes, seen, stays, -1, -1, sent, 0, -1, counts, holdings)
         return
     sender = sender_of(events, key, mask, sent)
     m = counts.messages[0]
@@ -300,9 +308,11 @@ def judge_one(
         stay = notes.seen[s]
         if notes.got[stay] < sent and stays.name[stay] != source:
             accuse(violations, counts, RECEIVE_BEFORE_SEND, source, seq, stay, notes.got[stay])
-    hold_copies(notes, seen, stays, source, sender, sent, max(size, 0), counts, holdings)
+    held = hold_copies(notes, seen, stays, source, sender, sent, max(size, 0), m, counts, holdings)
     if notes.message[sender] != number:
-        hold(holdings, counts, source, sent, stays.end[sender], max(size, 0))
+        held = max(held, hold(holdings, counts, sender, m, sent, stays.end[sender], max(size, 0)))
+    messages.until[m] = max(until, held)
+    messages.let_go[m] = letting_go(notes, seen, stays, sent)
 
 
 @inlined
@@ -521,6 +531,17 @@ def note_releases(
 
 
 @kernel
+def letting_go(notes: Notes, seen: int, stays: Stays, sent: int) -> int:
+    """Count those that had to have a message, never left, and have released it."""
+    count = 0
+    for s in range(seen):
+        stay = notes.seen[s]
+        if notes.released[stay] < NEVER and stays.end[stay] == NEVER and is_required(stays, stay, sent):
+            count += 1
+    return count
+
+
+@kernel
 def hold_copies(
     notes: Notes,
     seen: int,
@@ -529,24 +550,34 @@ def hold_copies(
     sender: int,
     sent: int,
     size: int,
+    message: int,
     counts: Counts,
     holdings: Holdings,
-) -> None:
-    """Note how long each one held its copy; the sender holds it from its sending on."""
+) -> int:
+    """Note how long each one held its copy, and return the last end; the sender holds it from its sending."""
+    last = EVER
     for s in range(seen):
         stay = notes.seen[s]
         begin = sent if stay == sender else notes.got[stay]
         if begin == NEVER or (stays.name[stay] == source and stay != sender):
             continue
-        hold(holdings, counts, stays.name[stay], begin, min(notes.released[stay], stays.end[stay]), size)
+        end = min(notes.released[stay], stays.end[stay])
+        last = max(last, hold(holdings, counts, stay, message, begin, end, size))
+    return int(last)
 
 
 @inlined
-def hold(holdings: Holdings, counts: Counts, name: int, begin: int, end: int, size: int) -> None:
-    """Note that a message was held; what ends before it begins is held for no time."""
+def hold(holdings: Holdings, counts: Counts, stay: int, message: int, begin: int, end: int, size: int) -> int:
+    """Note that a message was held, and return when it was let go, EVER if it was not.
+
+    What ends before it begins is held for no time.
+    """
     h = counts.holdings[0]
     counts.holdings[0] += 1
-    holdings.name[h] = name
+    until = end if end == NEVER else max(begin, end)
+    holdings.stay[h] = stay
+    holdings.message[h] = message
     holdings.begin[h] = begin
-    holdings.end[h] = end if end == NEVER else max(begin, end)
+    holdings.end[h] = until
     holdings.size[h] = size
+    return EVER if until == NEVER else int(until)

@@ -28,6 +28,13 @@ class Laggards(NamedTuple):
         low, middle, high = self.held_bytes[name].tolist()
         return int(low + (middle << LIMB_BITS) + (high << 2 * LIMB_BITS))
 
+    def and_those(self, other: Laggards) -> Laggards:
+        """Add up two of the same names; limbs come out small again."""
+        low, middle, high = (self.held_bytes + other.held_bytes).T
+        middle = middle + (low >> LIMB_BITS)
+        limbs = np.stack([low & LIMB, middle & LIMB, high + (middle >> LIMB_BITS)], axis=1)
+        return Laggards(self.completed + other.completed, self.held + other.held, limbs)
+
 
 def laggards_of(messages: Messages, membership: Membership) -> Laggards:
     """Add up over stable messages."""

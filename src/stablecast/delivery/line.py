@@ -6,6 +6,8 @@ Theory
     comes next (:func:`put_in_line`); then each run can be walked through alone (:func:`walk`).  The first and
     the last of these see messages, and can be done by as many processes as there are runs; the middle one
     sees only the sums.
+    A source's line may begin with messages that are not at hand any more, because they have left the state of
+    a stream.  What matters of them is one row a source (:class:`Start`), from which the sums go on.
 What follows
     ``prefix``: since when everything up to a message was stable, NEVER if it is not.  ``whole``: whether no
     number is missing before it.  Where both hold, the stable prefix of the source reaches the message.
@@ -37,6 +39,30 @@ class Claims(NamedTuple):
     seq: Longs
     stay: Ints
     time: Longs
+
+
+class Start(NamedTuple):
+    """Of each name: the messages that its line begins with and that are not at hand."""
+
+    messages: Longs
+    first_seq: Longs
+    """NEVER if there are none; EVER in what follows."""
+    last_seq: Longs
+    last_sent: Longs
+    """The sending of the last of them."""
+    most_sent: Longs
+    """The last sending of any; not after ``latest``."""
+    latest: Longs
+    """When the last of them was stable."""
+    stable_seq: Longs
+    stable_us: Longs
+    """The end of the stable prefix among them."""
+
+
+def nothing_before(names: int) -> Start:
+    """Return the start of lines all of whose messages are at hand."""
+    start = Start(*(np.full(names, EVER) for _ in Start._fields))
+    return start._replace(messages=np.zeros(names, np.int64), first_seq=np.full(names, NEVER))
 
 
 class Runs(NamedTuple):
@@ -134,22 +160,24 @@ def sum_runs(seq: Longs, stable: Longs, sent: Longs, starts: Longs, runs: Runs) 
             runs.last_sent[run] = sent[last]
 
 
-def put_in_line(runs: Runs, first_seq: FirstSeq) -> Before:
+def put_in_line(runs: Runs, first_seq: FirstSeq, start: Start) -> Before:
     """Tell each run what is around it; runs are those of whole sources, in order."""
     count = len(runs.source)
     before = Before(*(np.empty(count, np.int64) for _ in Before._fields))
-    tell_upwards(runs, before)
-    tell_downwards(runs, before, EVER if first_seq == EARLIEST else int(first_seq))
+    tell_upwards(runs, start, before)
+    tell_downwards(runs, start, before, EVER if first_seq == EARLIEST else int(first_seq))
     return before
 
 
 @kernel
-def tell_upwards(runs: Runs, before: Before) -> None:
+def tell_upwards(runs: Runs, start: Start, before: Before) -> None:
     """Go through the runs upwards: what was before."""
     messages, waiting, latest, seq, sent = 0, 0, EVER, EVER, EVER
     for k in range(runs.source.size):
-        if k == 0 or runs.source[k] != runs.source[k - 1]:
-            messages, waiting, latest, seq, sent = 0, 0, EVER, EVER, EVER
+        source = runs.source[k]
+        if k == 0 or source != runs.source[k - 1]:
+            messages, waiting, latest = start.messages[source], 0, start.latest[source]
+            seq, sent = start.last_seq[source], start.last_sent[source]
         before.messages[k] = messages
         before.open[k] = waiting
         before.latest[k] = latest
@@ -163,12 +191,13 @@ def tell_upwards(runs: Runs, before: Before) -> None:
 
 
 @kernel
-def tell_downwards(runs: Runs, before: Before, first_seq: int) -> None:
+def tell_downwards(runs: Runs, start: Start, before: Before, first_seq: int) -> None:
     """Go through the runs downwards: what comes after, and where the source begins and ends."""
     last, earliest, next_seq, next_stable = EVER, NEVER, NEVER, NEVER
     for k in range(runs.source.size - 1, -1, -1):
-        if k == runs.source.size - 1 or runs.source[k] != runs.source[k + 1]:
-            last, earliest, next_seq, next_stable = EVER, NEVER, NEVER, NEVER
+        source = runs.source[k]
+        if k == runs.source.size - 1 or source != runs.source[k + 1]:
+            last, earliest, next_seq, next_stable = start.last_seq[source], NEVER, NEVER, NEVER
         before.next_seq[k] = next_seq
         before.next_stable[k] = next_stable
         if runs.messages[k] > 0:
@@ -177,7 +206,7 @@ def tell_downwards(runs: Runs, before: Before, first_seq: int) -> None:
         earliest = min(earliest, runs.earliest_sent[k])
         before.source_last[k] = last
         before.earliest_sent[k] = earliest
-        before.origin[k] = next_seq
+        before.origin[k] = min(next_seq, start.first_seq[source])
     for k in range(1, runs.source.size):
         if runs.source[k] == runs.source[k - 1]:
             before.origin[k] = before.origin[k - 1]
@@ -249,29 +278,53 @@ def look_at_neighbours(
             seq, sent = messages.seq[m], messages.sent[m]
 
 
-def sent_by(times: Longs, sources: Ints, source: Ints, seq: Longs, sent: Longs) -> Longs:
+def with_start(frontiers: Frontiers, start: Start) -> Frontiers:
+    """Add the last change of each line's start, if messages at hand did not make the prefix grow further.
+
+    Where the prefix ends before the start does, it cannot grow any more, and its last change is known.
+    """
+    names = np.flatnonzero((start.stable_us == start.latest) & (start.stable_us > EVER))
+    if not len(names):
+        return frontiers
+    source = np.concatenate([names.astype(np.int32), frontiers.source])
+    time = np.concatenate([start.stable_us[names], frontiers.time])
+    stable = np.concatenate([start.stable_seq[names], frontiers.stable])
+    order = np.lexsort((stable, time, source))
+    source, time = source[order], time[order]
+    grows = np.append((source[1:] == source[:-1]) & (time[1:] == time[:-1]), False)
+    return Frontiers(source[~grows], time[~grows], stable[order][~grows])
+
+
+def sent_by(
+    times: Longs, sources: Ints, source: Ints, seq: Longs, sent: Longs, before: Longs | None = None
+) -> Longs:
     """Return the largest number that sources had sent by some times; EVER if none.
 
-    Times are by source and do not go back; messages are by source.
+    Times are by source and do not go back; messages are by source.  ``before`` is for each source what it had
+    sent before all of these times.
     """
     if bool(((sent[1:] < sent[:-1]) & (source[1:] == source[:-1])).any()) or (source[1:] < source[:-1]).any():
         order = np.lexsort((sent, source))
         source, seq, sent = source[order], seq[order], sent[order]
     found = np.empty(len(times), np.int64)
-    find_sent(times, sources, sent, seq, source, found)
+    if before is None:
+        before = np.full(int(sources.max(initial=-1)) + 1, EVER)
+    find_sent(times, sources, sent, seq, source, before, found)
     return found
 
 
 @kernel
-def find_sent(times: Longs, sources: Ints, at: Longs, seq: Longs, source: Ints, found: Longs) -> None:
+def find_sent(
+    times: Longs, sources: Ints, at: Longs, seq: Longs, source: Ints, before: Longs, found: Longs
+) -> None:
     """Go along times and sendings together; times of a source do not go back, nor do its sendings."""
     k = 0
     most = EVER
     for t in range(times.size):
         if t == 0 or sources[t] != sources[t - 1]:
-            while source[k] != sources[t]:
+            while k < at.size and source[k] < sources[t]:
                 k += 1
-            most = EVER
+            most = before[sources[t]]
         while k < at.size and source[k] == sources[t] and at[k] <= times[t]:
             most = max(most, seq[k])
             k += 1

@@ -11,8 +11,8 @@ from stablecast.compiling import kernel
 from stablecast.delivery.happened import Ordered
 from stablecast.delivery.judge import Messages, Waiting
 from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, chosen
-from stablecast.delivery.line import Line, Runs
-from stablecast.delivery.tables import SCHEMAS, Names
+from stablecast.delivery.line import Line, Runs, Start
+from stablecast.delivery.tables import SCHEMAS, Names, in_schema
 
 
 class Ends(NamedTuple):
@@ -28,13 +28,15 @@ class Ends(NamedTuple):
 
 
 def waiting_in(runs: Runs, order: Ordered, waiting: Waiting) -> Waiting:
-    """Return who is waited for in each of these runs, which are some of those that anything is told of."""
-    if len(runs.source) == len(order.run_source):
+    """Return who is waited for in each of these runs; nobody in those of which no event is at hand."""
+    if np.array_equal(runs.source, order.run_source) and np.array_equal(runs.number, order.run_number):
         return waiting
     every = zip(order.run_source.tolist(), order.run_number.tolist(), strict=True)
     place = {key: k for k, key in enumerate(every)}
     asked = zip(runs.source.tolist(), runs.number.tolist(), strict=True)
-    return chosen(waiting, np.array([place[key] for key in asked], np.int64))
+    none = Waiting(np.zeros(1, np.int32), np.zeros((1, waiting.stays.shape[1]), np.int32))
+    known = Waiting(*(np.concatenate(columns) for columns in zip(waiting, none, strict=True)))
+    return chosen(known, np.array([place.get(key, len(place)) for key in asked], np.int64))
 
 
 def ends_of(starts: Longs, messages: Messages, line: Line, waiting: Waiting) -> Ends:
@@ -65,36 +67,33 @@ def find_ends(starts: Longs, messages: Messages, line: Line, lacking: Ints, ends
                 break
 
 
-def sources_table(runs: Runs, open_before: Longs, ends: Ends, names: Names) -> pa.Table:
+def sources_table(runs: Runs, open_before: Longs, ends: Ends, start: Start, names: Names) -> pa.Table:
     """Return one row for each source that sent anything, from runs of whole sources in order."""
     sent = np.flatnonzero(runs.messages > 0)
     source = runs.source[sent]
-    firsts = np.flatnonzero(np.concatenate([[len(source) > 0], source[1:] != source[:-1]]))
-    lasts = np.append(firsts[1:], len(source)) - 1 if len(firsts) else firsts
-    count = len(firsts)
-    stable_seq = np.maximum.reduceat(ends.stable_seq[sent], firsts) if count else np.zeros(0, np.int64)
-    stable_us = np.maximum.reduceat(ends.stable_us[sent], firsts) if count else np.zeros(0, np.int64)
-    none = stable_seq == EVER
+    messages, first, last = start.messages.copy(), start.first_seq.copy(), start.last_seq.copy()
+    stable_seq, stable_us = start.stable_seq.copy(), start.stable_us.copy()
+    np.add.at(messages, source, runs.messages[sent])
+    np.minimum.at(first, source, runs.first_seq[sent])
+    np.maximum.at(last, source, runs.last_seq[sent])
+    np.maximum.at(stable_seq, source, ends.stable_seq[sent])
+    np.maximum.at(stable_us, source, ends.stable_us[sent])
+    who = np.flatnonzero(messages).astype(np.int32)
+    none = stable_seq[who] == EVER
     waits = np.flatnonzero((ends.waiting[sent] >= 0) & (open_before[sent] == 0))
-    of_source = np.searchsorted(firsts, waits, "right") - 1
-    waiting, named = _waiting(ends, sent[waits], of_source, count, names)
-    who = source[firsts].astype(np.int32)
+    waiting, named = _waiting(ends, sent[waits], np.searchsorted(who, source[waits]), len(who), names)
     columns = [
         names.group(who),
         names.name(who),
-        np.add.reduceat(runs.messages[sent], firsts) if count else np.zeros(0, np.int64),
-        runs.first_seq[sent][firsts],
-        runs.last_seq[sent][lasts],
-        pa.array(stable_seq, mask=none),
-        pa.array(stable_us, mask=none),
+        messages[who],
+        first[who],
+        last[who],
+        pa.array(stable_seq[who], mask=none),
+        pa.array(stable_us[who], mask=none),
         named,
         waiting,
     ]
-    schema = SCHEMAS["sources"]
-    cast = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
-    return pa.table(
-        [column.cast(field.type) for column, field in zip(cast, schema, strict=True)], schema=schema
-    )
+    return in_schema(SCHEMAS["sources"], columns)
 
 
 def _waiting(ends: Ends, runs: Ints, of_source: Ints, count: int, names: Names) -> tuple[pa.Array, pa.Array]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.delivery.claims import Known
-from stablecast.delivery.holding import Occupancy, Peaks, Totals
+from stablecast.delivery.holding import Occupancy, Peaks, Totals, span_ends
 from stablecast.delivery.judge import VIOLATIONS, Messages, Violations
 from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, chosen
 from stablecast.delivery.laggards import Laggards
@@ -87,13 +87,13 @@ class Names:
     """Puts names in the place of numbers."""
 
     def __init__(self, membership: Membership) -> None:
-        self._membership = membership
+        self.membership = membership
         self._groups = membership.group_names
         self._names = membership.names
 
     def group(self, names: Ints) -> pa.Array:
         """Return the group of each name."""
-        return _dictionary(self._membership.name_group[names], self._groups)
+        return _dictionary(self.membership.name_group[names], self._groups)
 
     def name(self, names: Ints) -> pa.Array:
         """Return each name."""
@@ -102,7 +102,7 @@ class Names:
     def stay(self, stays: Ints) -> pa.Array:
         """Return the name of each incarnation; null for -1."""
         gone = stays < 0
-        return _dictionary(self._membership.stays.name[np.where(gone, 0, stays)], self._names, gone)
+        return _dictionary(self.membership.stays.name[np.where(gone, 0, stays)], self._names, gone)
 
 
 def _dictionary(codes: Ints, values: pa.Array, mask: Any = None) -> pa.Array:
@@ -114,9 +114,8 @@ def _times(times: Longs) -> pa.Array:
     return pa.array(times, mask=times == NEVER)
 
 
-def _table(name: str, columns: list[Any]) -> pa.Table:
-    """Return a table in its schema."""
-    schema = SCHEMAS[name]
+def in_schema(schema: pa.Schema, columns: list[Any]) -> pa.Table:
+    """Return columns as a table; names may be encoded."""
     cast = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
     return pa.table(
         [column.cast(field.type) for column, field in zip(cast, schema, strict=True)], schema=schema
@@ -126,8 +125,8 @@ def _table(name: str, columns: list[Any]) -> pa.Table:
 def messages_table(messages: Messages, known: Known | None, names: Names) -> pa.Table:
     """Return one row a message that was sent; without claims nobody knew anything."""
     nothing = pa.nulls(len(messages.seq), _LONG)
-    return _table(
-        "messages",
+    return in_schema(
+        SCHEMAS["messages"],
         [
             names.group(messages.source),
             names.name(messages.source),
@@ -152,16 +151,17 @@ def frontiers_table(frontiers: Frontiers, sent: Longs, names: Names) -> pa.Table
     A message that is sent after its sender was gone is stable since before its sending.
     """
     source, sent_then = frontiers.source, pa.array(sent, mask=sent == EVER)
-    return _table(
-        "frontiers", [names.group(source), names.name(source), frontiers.time, sent_then, frontiers.stable]
+    return in_schema(
+        SCHEMAS["frontiers"],
+        [names.group(source), names.name(source), frontiers.time, sent_then, frontiers.stable],
     )
 
 
 def violations_table(violations: Violations, names: Names) -> pa.Table:
     """Return what should not be; of what is told of a message that nobody sent, the earliest alone."""
     found = chosen(violations, _first_told(violations))
-    return _table(
-        "violations",
+    return in_schema(
+        SCHEMAS["violations"],
         [
             names.group(found.source),
             _dictionary(found.kind, pa.array(VIOLATIONS)),
@@ -188,7 +188,7 @@ def laggards_table(laggards: Laggards, names: Names) -> pa.Table:
     who = np.flatnonzero(laggards.completed).astype(np.int32)
     held_bytes = pa.array([Decimal(laggards.bytes_of(name)) for name in who.tolist()], pa.decimal128(38, 0))
     columns = [names.group(who), names.name(who), laggards.completed[who], laggards.held[who], held_bytes]
-    return _table("laggards", columns)
+    return in_schema(SCHEMAS["laggards"], columns)
 
 
 def buffers_table(totals: Totals, peaks: Peaks, names: Names) -> pa.Table:
@@ -201,11 +201,11 @@ def buffers_table(totals: Totals, peaks: Peaks, names: Names) -> pa.Table:
         peaks.size[who],
         totals.message_us[who],
     ]
-    return _table("buffers", columns)
+    return in_schema(SCHEMAS["buffers"], columns)
 
 
 def occupancy_table(occupancy: Occupancy, names: Names) -> pa.Table:
     """Return what members held over time."""
-    who = occupancy.name
-    columns = [names.group(who), names.name(who), occupancy.time, occupancy.messages, occupancy.size]
-    return _table("occupancy", columns)
+    who, time = occupancy.name, span_ends(occupancy, names.membership)
+    columns = [names.group(who), names.name(who), time, occupancy.messages, occupancy.size]
+    return in_schema(SCHEMAS["occupancy"], columns)

@@ -14,12 +14,13 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import functions as F
 
-from stablecast.analysis.summary import Counts
+from stablecast.analysis.summary import Counts, counted_durations
 from stablecast.delivery import tables
-from stablecast.delivery.durations import summed_bins
+from stablecast.delivery.durations import added
 from stablecast.delivery.holding import Peaks, Totals, anything_ends
 from stablecast.delivery.kinds import FirstSeq, chosen
 from stablecast.delivery.laggards import Laggards
+from stablecast.delivery.line import nothing_before
 from stablecast.delivery.membership import membership_of
 from stablecast.delivery.scan import Scan
 from stablecast.delivery.sources import Ends, sources_table
@@ -140,7 +141,8 @@ class Jobs:
         )
         back = np.empty(len(place), np.int64)
         back[place] = np.arange(len(place))
-        return sources_table(runs, before.open, chosen(ends, back), names)
+        nothing = nothing_before(self._membership.name_count)
+        return sources_table(runs, before.open, chosen(ends, back), nothing, names)
 
 
 class _Resolved:
@@ -187,10 +189,4 @@ def _counts(ended: list[Ended]) -> Counts:
     for one in ended:
         for kind, count in one.violations.items():
             violations[kind] = violations.get(kind, 0) + count
-    return Counts(
-        messages=sum(one.messages for one in ended),
-        stable=sum(one.stable for one in ended),
-        violations=violations,
-        to_stable=summed_bins(one.to_stable for one in ended),
-        to_detect=summed_bins(one.to_detect for one in ended),
-    )
+    return counted_durations(added([one.durations for one in ended]), violations)

@@ -11,10 +11,19 @@ import pyarrow as pa
 
 from stablecast.delivery import tables
 from stablecast.delivery.claims import Cells, Later, claimed_later, early_claims, known_when
-from stablecast.delivery.durations import Bins, bins_of
+from stablecast.delivery.durations import durations_of
 from stablecast.delivery.judge import Violations
 from stablecast.delivery.kinds import FirstSeq, Ints, Longs, chosen
-from stablecast.delivery.line import Before, Frontiers, Runs, last_runs_by, put_in_line, sent_by, walk
+from stablecast.delivery.line import (
+    Before,
+    Frontiers,
+    Runs,
+    last_runs_by,
+    nothing_before,
+    put_in_line,
+    sent_by,
+    walk,
+)
 from stablecast.delivery.membership import Membership
 from stablecast.delivery.sources import Ends, ends_of
 from stablecast.pipeline.analysis.spread.judge import JUDGED, Judged, Sums
@@ -51,7 +60,7 @@ def around(sums: Iterable[Sums], membership: Membership, first_seq: FirstSeq) ->
     runs, bucket = chosen(runs, order), bucket[order]
     cells = chosen(cells, np.lexsort((cells.run, cells.source)))
     later = claimed_later(cells, runs, len(membership.stays.start))
-    return Around(runs, put_in_line(runs, first_seq), later, bucket)
+    return Around(runs, put_in_line(runs, first_seq, nothing_before(membership.name_count)), later, bucket)
 
 
 class Ended(NamedTuple):
@@ -59,10 +68,7 @@ class Ended(NamedTuple):
 
     bucket: int
     ends: Ends
-    messages: int
-    stable: int
-    to_stable: Bins
-    to_detect: Bins
+    durations: pa.Table
     violations: Mapping[str, int]
 
 
@@ -100,10 +106,7 @@ class Linking:
         ended = Ended(
             bucket=bucket,
             ends=ends_of(starts, messages, line, judged.waiting),
-            messages=len(messages.seq),
-            stable=int(np.count_nonzero(messages.last >= 0)),
-            to_stable=bins_of(messages.sent, messages.stable),
-            to_detect=bins_of(messages.sent, known.last) if known else Bins.nothing(),
+            durations=durations_of(messages, known, slice(None)),
             violations={row["values"]: row["counts"] for row in counts},
         )
         yield Row(NOWHERE, ENDS, packed(ended))

@@ -1,0 +1,207 @@
+"""A trace folded part by part has the tables of all events so far after every part, and carries little on."""
+
+import io
+import os
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from analysis_compare import rows_of
+from analysis_random_trace import Rates, random_trace
+from analysis_traces import as_table, drawn, together
+from test_whole import coded
+
+from stablecast.delivery.durations import SENT, TO_DETECT, TO_STABLE, count_of
+from stablecast.delivery.fold import Patience, State, Untimely, fold, folded_anew
+from stablecast.delivery.tables import TABLES
+from stablecast.delivery.whole import tables_of
+from stablecast.errors import InvalidInput
+
+SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
+TRACES = int(os.environ.get("FOLD_TRACES", "1500"))
+
+
+class Stream:
+    """Parts so far, the final rows of them, and the state; what is too late has all computed anew."""
+
+    def __init__(self, patience, first_seq):
+        self.patience, self.first_seq = patience, first_seq
+        self.state, self.parts, self.final, self.folded, self.rebuilt = State.nothing(), [], [], None, 0
+
+    def add(self, part):
+        self.parts.append(part)
+        try:
+            self.folded = fold(self.state, part, self.patience, first_seq=self.first_seq)
+        except Untimely:
+            self.rebuilt += 1
+            self.final = []
+            self.folded, self.patience = folded_anew(self.parts, self.patience, first_seq=self.first_seq)
+        self.state = self.folded.state
+        self.final.append(self.folded.final)
+
+    def tables(self):
+        made = dict(self.folded.current)
+        for name, rows in self.folded.open.items():
+            made[name] = pa.concat_tables([*(final[name] for final in self.final), rows])
+        return made
+
+    def differences(self):
+        """Return how the tables differ from those of all events so far."""
+        ours, theirs = (
+            self.tables(),
+            tables_of(pa.concat_tables(self.parts), first_seq=self.first_seq),
+        )
+        lines = []
+        for name in TABLES:
+            left, right = (counted(table[name]) for table in (ours, theirs))
+            lines += [f"{name}: only folded {row}" for row in (left - right).elements()]
+            lines += [f"{name}: only whole {row}" for row in (right - left).elements()]
+        return lines
+
+
+def counted(table):
+    return Counter(map(repr, rows_of(table)))
+
+
+def kept_as_files(state):
+    """Return a state that was written to Parquet and read again."""
+    tables = {}
+    for name, table in state.to_tables().items():
+        file = io.BytesIO()
+        pq.write_table(table, file)
+        tables[name] = pq.read_table(file)
+    return State.of_tables(tables)
+
+
+def parts_of(table, chance, disorder_us):
+    """Cut events into parts, in the order of their times and of a delay of each of them."""
+    times = [time + chance.randint(0, disorder_us) for time in table["time_us"].to_pylist()]
+    order = sorted(range(len(times)), key=lambda place: (times[place], chance.random()))
+    table = table.take(pa.array(order, pa.int64()))
+    cuts = sorted(chance.randint(0, len(order)) for _ in range(chance.randint(0, 5)))
+    bounds = [0, *cuts, len(order)]
+    return [table.slice(begin, end - begin) for begin, end in zip(bounds, bounds[1:], strict=False)]
+
+
+def one_after_another(traces, chance):
+    """Return traces as one long one, each after the other in time and in its messages' numbers."""
+    events, begin_us, first = [], 0, 0
+    for trace in traces:
+        origin_us = min((e.time_us for e in trace), default=0)
+        for e in trace:
+            seq = None if e.seq is None else e.seq + first
+            events.append(e._replace(group="a", seq=seq, time_us=e.time_us - origin_us + begin_us))
+        begin_us += chance.randint(0, 40)
+        first += chance.choice([3, 4, 5])
+    return events
+
+
+def of_chance(traces, chance):
+    """Return traces as groups of one trace, or one after another in one group."""
+    if chance.randrange(2):
+        return together(traces)
+    return together([one_after_another(traces, chance), traces[0]][: chance.randint(1, 2)])
+
+
+def checked(traces, seed):
+    """Fold traces in parts; return what is wrong after the first part at which anything is."""
+    chance = random.Random(seed)
+    events = of_chance(traces, chance)
+    patience = Patience(chance.choice([0, 1, 2, 5, 20]), chance.choice([0, 2, 10, 1000]))
+    disorder_us = chance.choice([0, 0, patience.delay_us, 2 * patience.delay_us + 3])
+    stream = Stream(patience, chance.choice([1, 1, "earliest"]))
+    for number, part in enumerate(parts_of(coded(as_table(events)), chance, disorder_us)):
+        stream.add(part)
+        if not chance.randrange(8):
+            stream.state = kept_as_files(stream.state)
+        lines = stream.differences()
+        if lines:
+            told = [f"seed {SEED}, trace seed {seed}, part {number} of {patience}", *lines[:20]]
+            return stream, "\n".join(told)
+    return stream, ""
+
+
+def test_every_part_of_small_traces_gives_the_tables_of_all_events_so_far():
+    small = drawn(TRACES, SEED)
+    rebuilt, parts, final, place = 0, 0, 0, 0
+    while place < len(small):
+        count = 1 + (SEED + place) % 5
+        stream, wrong = checked(small[place : place + count], f"{SEED}-{place}")
+        assert not wrong, wrong
+        rebuilt, parts = rebuilt + stream.rebuilt, parts + len(stream.parts)
+        final += sum(len(one["messages"]) for one in stream.final)
+        place += count
+    print(f"seed {SEED}: {parts} parts, {rebuilt} times anew, {final} final messages")
+    assert rebuilt < parts / 2
+    assert final > len(small) / 4
+
+
+@pytest.mark.parametrize("first_seq", [1, "earliest"])
+def test_parts_of_a_large_trace_give_its_tables(first_seq):
+    rates = Rates(after_departure=0.001)
+    trace = random_trace(
+        SEED, groups=2, members=6, sources=2, messages=6000, releases=0.95, claims=0.9, rates=rates
+    )
+    table = coded(trace).sort_by("time_us")
+    stream = Stream(Patience(60_000, 200_000), first_seq)
+    step = len(table) // 8 + 1
+    for begin in range(0, len(table), step):
+        stream.add(table.slice(begin, step))
+        assert not stream.differences(), f"seed {SEED}"
+    assert sum(len(one["messages"]) for one in stream.final) > 1000, f"seed {SEED}"
+
+
+def healthy(first, last, gap_us=1000, members=("a", "b", "c")):
+    """Return events of a group in which everybody claims and releases every message soon."""
+    rows = [("healthy", "join", member, None, None, 0, None) for member in members] if first == 1 else []
+    for seq in range(first, last + 1):
+        sent = seq * gap_us
+        rows.append(("healthy", "send", "a", "a", seq, sent, 100))
+        for k, member in enumerate(members):
+            rows.append(("healthy", "receive", member, "a", seq, sent + 100 * k, None))
+            rows.append(("healthy", "stable", member, "a", seq, sent + 300 + k, None))
+            rows.append(("healthy", "release", member, "a", seq, sent + 400 + k, None))
+    return coded(as_table(rows))
+
+
+def test_the_state_of_a_healthy_stream_does_not_grow():
+    state, patience, sizes = State.nothing(), Patience(20_000, 1_000_000), []
+    for part in range(60):
+        folded = fold(state, healthy(part * 100 + 1, part * 100 + 100), patience)
+        state = folded.state
+        rest = state.rows - len(state.tables["course"]) - len(state.tables["durations"])
+        sizes.append(rest)
+    assert max(sizes) < 300
+    assert max(sizes[30:]) <= max(sizes[:30])
+    assert len(state.tables["course"]) <= 3 * 513
+    assert not any(folded.violations.values())
+
+
+def test_counts_for_a_summary_are_of_all_parts():
+    state, patience = State.nothing(), Patience(20_000, 1_000_000)
+    for part in range(3):
+        folded = fold(state, healthy(part * 100 + 1, part * 100 + 100), patience)
+        state = folded.state
+    counts = [count_of(folded.durations, what) for what in (SENT, TO_STABLE, TO_DETECT)]
+    assert counts == [300, 300, 300]
+    assert folded.scan.kinds == {"join": 3, "receive": 900, "release": 900, "send": 300, "stable": 900}
+    assert 0 < folded.open_messages < 30
+    assert state.carried_rows <= 10 * folded.open_messages
+    totals = folded.durations.filter(pc.equal(folded.durations["what"], TO_STABLE))
+    assert sum(totals["total"].to_pylist()) == 300 * 200
+
+
+def test_an_event_older_than_the_watermark_is_untimely():
+    state = fold(State.nothing(), healthy(1, 100), Patience(20_000, 1_000_000)).state
+    with pytest.raises(Untimely, match="older than the watermark"):
+        fold(state, healthy(50, 50), Patience(20_000, 1_000_000))
+
+
+def test_a_state_that_lacks_tables_and_no_patience_are_refused():
+    with pytest.raises(InvalidInput, match="lacks changes, claimers"):
+        State.of_tables({})
+    with pytest.raises(InvalidInput, match="at least 0"):
+        Patience(-1)
