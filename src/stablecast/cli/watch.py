@@ -16,7 +16,19 @@ import typer
 from stablecast.cli.extras import SPARK, require
 from stablecast.cli.output import DONE, FOUND_FAILURE
 from stablecast.cli.spark_options import Conf, Master
-from stablecast.cli.trace_options import FirstSeqOption, Kind, Map, OnBadRows, Set, TimeUnit, trace_options
+from stablecast.cli.trace_options import (
+    Cumulative,
+    FirstSeqOption,
+    Format,
+    Kind,
+    Map,
+    NextOffset,
+    NumbersAreBytes,
+    OnBadRows,
+    Set,
+    TimeUnit,
+    trace_options,
+)
 from stablecast.errors import InvalidInput
 
 
@@ -47,7 +59,11 @@ def watch_command(
     mapped: Map = None,
     constants: Set = None,
     kinds: Kind = None,
-    time_unit: TimeUnit = "us",
+    time_unit: TimeUnit = None,
+    format: Format = None,
+    cumulative: Cumulative = False,
+    next_offset: NextOffset = False,
+    numbers_are_bytes: NumbersAreBytes = False,
     master: Master = None,
     conf: Conf = None,
     as_json: Annotated[
@@ -59,7 +75,7 @@ def watch_command(
     Example: stablecast watch incoming --out current
     """
     require(*SPARK)
-    from stablecast.pipeline.analysis.stream.fold import Patience
+    from stablecast.delivery.fold import Patience
     from stablecast.pipeline.analysis.stream.watch import Watch, Watching, check_folders
     from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session
 
@@ -67,9 +83,13 @@ def watch_command(
         mapped=mapped,
         constants=constants,
         kinds=kinds,
-        time_unit=time_unit,
+        time_unit=time_unit or "us",
         first_seq=first_seq,
         on_bad_rows=on_bad_rows,
+        format=format,
+        cumulative=cumulative,
+        next_offset=next_offset,
+        numbers_are_bytes=numbers_are_bytes,
     )
     for name, value in (("--every-s", every_s), ("--delay-s", delay_s), ("--linger-s", linger_s)):
         if not 0 <= value < float("inf"):

@@ -1,7 +1,7 @@
 """The output of a stream: one version after another, each whole, and a state to go on from.
 
-Under ``.watch`` are ``versions/N`` with the tables after part N of the stream, ``state/N`` with what is
-carried on, and ``final/TABLE`` with files of rows that will not change, which versions link to. The
+Under ``.watch`` are ``versions/N`` with the tables after part N of the stream, ``state/N`` with the state that
+is kept between parts, and ``final/TABLE`` with files of rows that will not change, which versions link to. The
 output's own names are links through ``.watch/current``, so that one rename shows all tables of a version
 at once. A part counts from the moment that ``state/N/state.json`` is there; what a killed run left of a
 part is removed when the part is done again.
@@ -13,22 +13,19 @@ import json
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from stablecast.pipeline.analysis.stream.carry import SCHEMAS
-from stablecast.pipeline.analysis.tables import FURTHER_TABLES, TABLES
-from stablecast.pipeline.analysis.workspace import WorkFolder, tidy
+from stablecast.analysis.output import COMPRESSION, SUMMARY, write_table
 
 HIDDEN, STATE = ".watch", "state.json"
 GROWING = ("messages", "frontiers", "violations")
 """Tables of which a part is final."""
-SUMMARY = "summary.json"
 MOST_FILES = 40
 """Final files of a table; if there are more, small ones are merged."""
 
@@ -44,10 +41,7 @@ class State:
     """The final files of each growing table."""
     delay_us: int = 0
     linger_us: int = 0
-    events: int = 0
     bad_rows: Mapping[str, int] = field(default_factory=dict)
-    violations: Mapping[str, int] = field(default_factory=dict)
-    """Final ones."""
     rebuilt: int = 0
     """How often everything was computed anew."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -60,7 +54,6 @@ class Versions:
     def __init__(self, out: Path) -> None:
         self.out = out
         self.hidden = out / HIDDEN
-        self.work = self.hidden / "work"
 
     @property
     def checkpoint(self) -> Path:
@@ -81,32 +74,30 @@ class Versions:
         told: dict[str, Any] = json.loads((self.hidden / "current" / SUMMARY).read_text(encoding="utf-8"))
         return told
 
-    def carry_of(self, state: State | None) -> Path | None:
-        """Return the folder of what a state carries on."""
-        return None if state is None else self._state(state.part)
+    def kept(self, state: State | None) -> dict[str, pa.Table]:
+        """Return the tables that are kept between parts, as they were after a part."""
+        if state is None:
+            return {}
+        files = self._state(state.part).glob("*.parquet")
+        return {file.stem: pq.read_table(file) for file in files}
 
-    def begin(self, part: int) -> Path:
-        """Remove what is left of an earlier try, and return a new work folder."""
-        for leftover in (self._state(part), self._version(part), self.hidden / "work"):
+    def begin(self, part: int) -> None:
+        """Remove what is left of an earlier try at a part."""
+        for leftover in (self._state(part), self._version(part)):
             shutil.rmtree(leftover, ignore_errors=True)
         for table in GROWING:
             for file in (self.hidden / "final" / table).glob(f"{part:09d}-*"):
                 file.unlink()
-        # Spark of a run that was killed may go on writing for a moment, but not here.
-        self.work = self.hidden / "work" / uuid.uuid4().hex
-        self.work.mkdir(parents=True)
-        return self.work
 
-    def take_final(self, part: int, work: WorkFolder, table: str) -> list[str]:
-        """Move the final rows of a table from a work folder, and return the names of their files."""
+    def add_final(self, part: int, table: str, rows: pa.Table, names: Sequence[str]) -> list[str]:
+        """Write the final rows of a table, and return the names of all files with such rows."""
+        if not rows.num_rows:
+            return list(names)
         place = self.hidden / "final" / table
         place.mkdir(parents=True, exist_ok=True)
-        names = []
-        for k, file in enumerate(sorted((work.folder / f"final-{table}").glob("*.parquet"))):
-            if pq.read_metadata(file).num_rows:
-                names.append(f"{part:09d}-{k:03d}.parquet")
-                file.rename(place / names[-1])
-        return names
+        name = f"{part:09d}-000.parquet"
+        pq.write_table(rows, place / name, compression=COMPRESSION)
+        return self.merge(part, table, [*names, name])
 
     def merge(self, part: int, table: str, names: Sequence[str]) -> list[str]:
         """Return final files with many small ones made one."""
@@ -124,34 +115,35 @@ class Versions:
                         writer.write_batch(batch)
         return [merged, *(name for name in names if name not in small)]
 
-    def publish(self, state: State, work: WorkFolder, summary: Mapping[str, Any]) -> None:
-        """Show a new version, and keep what is carried on from it."""
+    def publish(
+        self,
+        state: State,
+        tables: Mapping[str, pa.Table],
+        kept: Mapping[str, pa.Table],
+        summary: Mapping[str, Any],
+    ) -> None:
+        """Show a new version, and keep the state; of growing tables the rows that are not final are given."""
         version = self._version(state.part)
         version.mkdir(parents=True)
-        for table in (*TABLES, *FURTHER_TABLES):
-            if table not in GROWING:
-                (work.folder / table).rename(version / table)
-                continue
-            (work.folder / f"open-{table}").rename(version / table)
-            for name in state.files[table]:
-                os.link(self.hidden / "final" / table / name, version / table / name)
+        for name, table in tables.items():
+            write_table(version, name, table)
+            for file in state.files.get(name, ()):
+                os.link(self.hidden / "final" / name / file, version / name / file)
         (version / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-        carry = self._state(state.part)
-        carry.mkdir(parents=True)
-        for table in SCHEMAS:
-            work.carried(table).rename(carry / table)
-            tidy(carry / table)
-        beside = carry / f".{STATE}"
+        folder = self._state(state.part)
+        folder.mkdir(parents=True)
+        for name, table in kept.items():
+            pq.write_table(table, folder / f"{name}.parquet", compression="lz4")
+        beside = folder / f".{STATE}"
         beside.write_text(json.dumps(asdict(state)), encoding="utf-8")
-        beside.rename(carry / STATE)  # from here on the part counts
+        beside.rename(folder / STATE)  # from here on the part counts
         self.show(state)
-        shutil.rmtree(work.folder, ignore_errors=True)
 
     def show(self, state: State) -> None:
         """Let the output's names lead to a version, and remove what no longer matters."""
         _link(self.hidden / "current", f"versions/{state.part:09d}")
-        for name in (*TABLES, *FURTHER_TABLES, SUMMARY):
-            _link(self.out / name, f"{HIDDEN}/current/{name}")
+        for shown in sorted(self._version(state.part).iterdir()):
+            _link(self.out / shown.name, f"{HIDDEN}/current/{shown.name}")
         for folder in (self.hidden / "state", self.hidden / "versions"):
             for old in folder.iterdir():
                 if int(old.name) < state.part - 1:

@@ -1,9 +1,10 @@
 """Tables of a trace kept current while its files arrive, or while a running group writes it.
 
 Spark's stream of files only tells which are new, each once, and notes it in a checkpoint; what is in them
-is read as for a whole trace. Each part of the stream is folded into what earlier parts carried on
-(:mod:`.fold`), or, when something came too late for that, everything is computed anew with twice the
-patience.
+is read as for a whole trace.  Each part of the stream is folded into the state that earlier parts left
+(:mod:`stablecast.delivery.fold`), or, when something came too late for that, everything is computed anew with
+twice the patience.  Positions are few rows, whatever they stand for: their tables are computed anew from all
+rows so far.
 """
 
 from __future__ import annotations
@@ -14,34 +15,27 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stablecast.analysis.reading.inputs import plain_name
+import pyarrow as pa
+
+from stablecast.analysis.local import tables_for
+from stablecast.analysis.options import Options, check_kinds
+from stablecast.analysis.output import locked
+from stablecast.analysis.reading.bad_rows import BadRows
+from stablecast.analysis.reading.classify import EVENTS
+from stablecast.analysis.reading.events import read_events
+from stablecast.analysis.reading.foreign import Foreign
+from stablecast.analysis.reading.inputs import find_inputs, plain_name
+from stablecast.analysis.recast import as_positions
+from stablecast.analysis.summary import counted_durations, counted_positions, is_of_positions, summary_of
+from stablecast.delivery.fold import Folded, Patience, Untimely, fold
+from stablecast.delivery.fold import State as Kept
+from stablecast.delivery.scan import merged, scan_of
 from stablecast.errors import InvalidInput
-from stablecast.pipeline.analysis.analyze import Options, Say
-from stablecast.pipeline.analysis.reading.events import (
-    Foreign,
-    Inputs,
-    classified_events,
-    explain_bad_rows,
-    find_inputs,
-)
+from stablecast.pipeline.analysis.analyze import Say
 from stablecast.pipeline.analysis.reading.failures import told_in_one_line
-from stablecast.pipeline.analysis.scan import scanned
-from stablecast.pipeline.analysis.stream.carry import Carry
-from stablecast.pipeline.analysis.stream.fold import Part, Patience, Untimely
-from stablecast.pipeline.analysis.stream.holdings import write_holdings
 from stablecast.pipeline.analysis.stream.versions import GROWING, HIDDEN, State, Versions
-from stablecast.pipeline.analysis.stream.violations import write_violations
-from stablecast.pipeline.analysis.summary import kinds_of, streamed_summary
-from stablecast.pipeline.analysis.workspace import (
-    WorkFolder,
-    at_once,
-    is_small,
-    little_ado,
-    locked,
-    partitions_for,
-)
 from stablecast.pipeline.interrupt import cancel_until
 
 if TYPE_CHECKING:
@@ -65,6 +59,26 @@ class Watching:
     follow: bool = False
     """Whether files are read while they grow, as a running group's are, or once when they are whole."""
     files_per_part: int | None = None
+
+
+POSITIONS = "positions"
+"""The table that is kept of positions: all rows so far."""
+
+
+class Read(NamedTuple):
+    """Events of some files."""
+
+    events: pa.Table
+    bad: BadRows
+
+
+class Done(NamedTuple):
+    """What there is after a part."""
+
+    state: State
+    tables: Mapping[str, pa.Table]
+    kept: Mapping[str, pa.Table]
+    told: Mapping[str, Any]
 
 
 class Watch:
@@ -122,6 +136,9 @@ class Watch:
             "constants": dict(foreign.constants),
             "kinds": dict(foreign.kinds),
             "time_unit": foreign.time_unit,
+            "format": self._watching.options.format,
+            "cumulative": self._watching.options.cumulative,
+            "next_offset": self._watching.options.next_offset,
         }
 
     def _check_settings(self, state: State) -> None:
@@ -161,8 +178,7 @@ class Watch:
 
     def _guarded(self, batch: DataFrame, part: int) -> None:
         try:
-            with partitions_for(self._spark, 0):
-                self._take(batch, part)
+            self._take(batch, part)
         except BaseException as error:
             self._failure = error
             # Not the error itself: Spark matches its text with an expression that a long one overflows.
@@ -177,10 +193,10 @@ class Watch:
         inputs = self._archived(batch, part) if self._watching.follow else _paths(batch)
         if not inputs:
             return
-        state, summary = self._folded(part, inputs)
-        summary["wall_s"] = round(time.monotonic() - began, 3)
-        self._versions.publish(state, WorkFolder(self._versions.work, self._spark), summary)
-        self.state, self.summary = state, summary
+        done_now = self._folded(part, inputs)
+        summary = self._told(done_now, time.monotonic() - began)
+        self._versions.publish(done_now.state, done_now.tables, done_now.kept, summary)
+        self.state, self.summary = done_now.state, summary
         self._tell(summary)
         self._say(
             f"part {part}: {summary['arrived']:,} events, {summary['messages']:,} messages so far,"
@@ -196,17 +212,90 @@ class Watch:
         batch.write.mode("overwrite").parquet(str(place))
         return [str(place)]
 
-    def _folded(self, part: int, inputs: Sequence[str]) -> tuple[State, dict[str, Any]]:
+    def _folded(self, part: int, inputs: Sequence[str]) -> Done:
+        """Fold a part into the state before it, or compute everything anew."""
         before = self._versions.latest(below=part)
         patience = self._patience(before)
+        self._versions.begin(part)
+        read = self._read(inputs)
+        kept = self._versions.kept(before)
+        known = before or State(part)
+        state = replace(
+            known,
+            part=part,
+            inputs=(*known.inputs, *inputs),
+            bad_rows=_added(known.bad_rows, read.bad.problems),
+            delay_us=patience.delay_us,
+            linger_us=patience.linger_us,
+            settings=self._settings,
+        )
+        if POSITIONS in kept or is_of_positions(scan_of(read.events).kinds):
+            return self._followed(state, read, kept)
         try:
-            return self._fold(part, inputs, before, patience)
+            start = Kept.of_tables(kept) if kept else Kept.nothing()
+            folded = fold(start, read.events, patience, first_seq=self._watching.options.first_seq)
         except Untimely:
-            assert before is not None
             self._say(f"part {part}: something came too late for what is settled; computing everything anew")
-            again = replace(State(part), rebuilt=before.rebuilt + 1)
-            _check_still_there(before.inputs)
-            return self._fold(part, [*before.inputs, *inputs], again, patience.doubled(), anew=True)
+            return self._anew(state, patience.doubled(), read.events.num_rows)
+        return self._added(state, folded, read.events.num_rows)
+
+    def _read(self, inputs: Sequence[str]) -> Read:
+        """Read the events of some files."""
+        options, bad = self._watching.options, BadRows()
+        # What was kept of a growing trace is in the schema already.
+        foreign = Foreign() if self._watching.follow else options.foreign
+        found = find_inputs(list(inputs), format=None if self._watching.follow else options.format)
+        tables = [EVENTS.empty_table()]
+        for one in read_events(found, foreign, first_seq=options.first_seq, on_bad_rows=options.on_bad_rows):
+            bad.add(one)
+            tables.append(as_positions(one.events) if options.cumulative else one.events)
+        return Read(pa.concat_tables(tables).unify_dictionaries(), bad)
+
+    def _anew(self, state: State, patience: Patience, arrived: int) -> Done:
+        """Fold everything so far as one part."""
+        _check_still_there(state.inputs)
+        every = self._read(state.inputs)
+        folded = fold(Kept.nothing(), every.events, patience, first_seq=self._watching.options.first_seq)
+        again = replace(
+            state,
+            files={},
+            bad_rows=every.bad.problems,
+            delay_us=patience.delay_us,
+            linger_us=patience.linger_us,
+            rebuilt=state.rebuilt + 1,
+        )
+        return self._added(again, folded, arrived)
+
+    def _added(self, state: State, folded: Folded, arrived: int) -> Done:
+        """Write what became final, and tell what there is now."""
+        files = {
+            name: self._versions.add_final(state.part, name, folded.final[name], state.files.get(name, ()))
+            for name in GROWING
+        }
+        counts = counted_durations(folded.durations, folded.violations)
+        told = summary_of(folded.scan, state.bad_rows, counts) | {
+            "arrived": arrived,
+            "open": folded.open_messages,
+            "carried_rows": folded.state.carried_rows,
+        }
+        tables = {**folded.open, **folded.current}
+        return Done(replace(state, files=files), tables, folded.state.to_tables(), told)
+
+    def _followed(self, state: State, read: Read, kept: Mapping[str, pa.Table]) -> Done:
+        """Make the tables of positions, of all rows so far."""
+        if kept and POSITIONS not in kept:
+            check_kinds({"send", "position"})
+        events = pa.concat_tables([kept.get(POSITIONS, EVENTS.empty_table()).cast(EVENTS), read.events])
+        events = events.unify_dictionaries().combine_chunks()
+        scan = merged([scan_of(events)])
+        check_kinds(set(scan.kinds))
+        tables = tables_for(events, scan, self._watching.options)
+        told = summary_of(scan, state.bad_rows, counted_positions(tables)) | {
+            "arrived": read.events.num_rows,
+            "open": sum(count is not None for count in tables["sources"]["waiting"].to_pylist()),
+            "carried_rows": events.num_rows,
+        }
+        return Done(state, tables, {POSITIONS: events}, told)
 
     def _patience(self, before: State | None) -> Patience:
         asked = self._watching.patience
@@ -214,70 +303,23 @@ class Watch:
             return asked
         return Patience(max(asked.delay_us, before.delay_us), max(asked.linger_us, before.linger_us))
 
-    def _fold(
-        self,
-        part: int,
-        inputs: Sequence[str],
-        before: State | None,
-        patience: Patience,
-        *,
-        anew: bool = False,
-    ) -> tuple[State, dict[str, Any]]:
-        found = find_inputs(list(inputs))
-        carry = Carry(self._spark, None if anew else self._versions.carry_of(before))
-        small = is_small(None if found.size is None else found.size + carry.size)
-        work = WorkFolder(self._versions.begin(part), self._spark, small=small)
-        with little_ado(self._spark, small=small):
-            state, summary = self._computed(work, part, found, before, carry, patience)
-        known = before or State(part)
-        files = {table: self._final_files(part, known, work, table) for table in GROWING}
-        return replace(state, inputs=(*known.inputs, *inputs), files=files), summary
+    def _told(self, done: Done, seconds: float) -> dict[str, Any]:
+        """Return what the summary says after a part."""
+        from stablecast import __version__
 
-    def _computed(
-        self,
-        work: WorkFolder,
-        part: int,
-        found: Inputs,
-        before: State | None,
-        carry: Carry,
-        patience: Patience,
-    ) -> tuple[State, dict[str, Any]]:
-        options = self._watching.options
-        # What was kept of a growing trace is in the schema already.
-        foreign = Foreign() if self._watching.follow else options.foreign
-        events = classified_events(self._spark, found, foreign, first_seq=options.first_seq)
-
-        def explain(bad: Mapping[str, int]) -> str:
-            return explain_bad_rows(self._spark, found, foreign, bad, first_seq=options.first_seq)
-
-        scan = scanned(events, work, explain if options.on_bad_rows == "fail" else None)
-        with partitions_for(self._spark, scan.events) as partitions:
-            folded = Part(scan, carry, work, options.first_seq, patience, partitions)
-            folded.check()
-            folded.prepare()
-            at_once(
-                folded.write_messages,
-                lambda: write_holdings(folded),
-                lambda: write_violations(folded),
-                folded.write_carry,
-            )
-        known = before or State(part)
-        state = State(
-            part=part,
-            delay_us=patience.delay_us,
-            linger_us=patience.linger_us,
-            events=known.events + scan.events,
-            bad_rows=_added(known.bad_rows, scan.bad_rows),
-            violations=_added(known.violations, kinds_of(work.read("final-violations"))),
-            rebuilt=known.rebuilt,
-            settings=self._settings,
-        )
-        summary = streamed_summary(work, state, arrived=scan.events, inputs=[str(self.folder)])
-        return state, summary
-
-    def _final_files(self, part: int, before: State, work: WorkFolder, table: str) -> list[str]:
-        new = self._versions.take_final(part, work, table)
-        return self._versions.merge(part, table, [*before.files.get(table, ()), *new])
+        return {
+            "version": __version__,
+            "engine": "spark",
+            "spark": self._spark.version,
+            "master": self._spark.conf.get("spark.master", None),
+            "inputs": [str(self.folder)],
+            "first_seq": self._watching.options.first_seq,
+            **done.told,
+            "parts": done.state.part + 1,
+            "rebuilt": done.state.rebuilt,
+            "delay_us": done.state.delay_us,
+            "wall_s": round(seconds, 3),
+        }
 
 
 def check_folders(folder: Path, out: Path) -> None:
