@@ -76,7 +76,7 @@ def analyze(
     origin = {"inputs": [str(path) for path in paths], "first_seq": asked.first_seq}
     if spark is None:
         return _in_process(inputs, Path(out), asked, replace, origin, began, say)
-    from stablecast.pipeline.analysis.reading.failures import told_in_one_line
+    from stablecast.pipeline.analysis.failures import told_in_one_line
     from stablecast.pipeline.interrupt import interruptible
 
     with told_in_one_line():

@@ -36,7 +36,7 @@ from stablecast.analysis.summary import (
 from stablecast.delivery.kinds import FirstSeq
 from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
 from stablecast.errors import InvalidInput, unknown_name
-from stablecast.pipeline.analysis.reading.raw_rows import raw_rows, spark_columns
+from stablecast.pipeline.analysis.raw_rows import raw_rows, spark_columns
 from stablecast.pipeline.analysis.spread.jobs import ON_DISK, Jobs, expanded, only, tasks_for, together
 from stablecast.pipeline.analysis.spread.pack import EVENTS_OF, SEEN, Packing, Seen, events_in
 from stablecast.pipeline.analysis.spread.positions import LARGE, SMALL, Following, members_of, put_together

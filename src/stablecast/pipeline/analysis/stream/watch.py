@@ -34,7 +34,7 @@ from stablecast.delivery.fold import State as Kept
 from stablecast.delivery.scan import merged, scan_of
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Say
-from stablecast.pipeline.analysis.reading.failures import told_in_one_line
+from stablecast.pipeline.analysis.failures import told_in_one_line
 from stablecast.pipeline.analysis.stream.versions import GROWING, HIDDEN, State, Versions
 from stablecast.pipeline.interrupt import cancel_until
 

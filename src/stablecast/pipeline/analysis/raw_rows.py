@@ -6,7 +6,6 @@ follows a whole object in its line of JSON is not looked at: Spark's reader stop
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from stablecast.analysis.reading.heads import (
 from stablecast.analysis.reading.inputs import Input, Inputs
 from stablecast.analysis.reading.mapping import Part, missing_line, plan_parts
 from stablecast.errors import InvalidInput
-from stablecast.pipeline.analysis.reading.failures import readable_error
+from stablecast.pipeline.analysis.failures import readable_error
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Values
@@ -56,30 +55,6 @@ class RawRows:
     def value(self, name: str) -> Values:
         """Return the values of a column of the schema, of whatever type."""
         return _value(self.part.columns[name])
-
-    @property
-    def unreadable(self) -> Values:
-        """Whether a line is no row."""
-        if self.part.format == PARQUET:
-            return F.lit(False)
-        unread = F.col(UNREAD).isNotNull()
-        if self.part.format == CSV:
-            return unread
-        # A line with something else where an object should be is a row that lacks what is in the object.
-        tops = {column.place[0] for column in self.part.columns.values()}
-        return functools.reduce(lambda all_, top: all_ & _quoted(top).isNull(), sorted(tops), unread)
-
-    @property
-    def file(self) -> Values:
-        """The file of each row."""
-        return _file()
-
-    @property
-    def text(self) -> Values:
-        """Each row as text, for people."""
-        columns = {column.name: _value(column) for column in self.part.columns.values()}
-        row = F.to_json(F.struct(*(value.alias(name) for name, value in columns.items())))
-        return row if self.part.format == PARQUET else F.coalesce(F.col(UNREAD), row)
 
 
 def raw_rows(spark: SparkSession, inputs: Inputs, foreign: Foreign) -> list[RawRows]:
