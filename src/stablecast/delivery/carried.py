@@ -157,7 +157,5 @@ def _settled_tables(settled: Settled, names: Names) -> Mapping[str, pa.Table]:
     return {
         "held": _table("held", [names.group(held), names.name(held), *chosen(settled.held, held)]),
         "kept": _table("kept", [names.group(name), names.name(name), place, *chosen(settled.kept, stay)]),
-        "course": _table(
-            "course", [group, member, bits, course.span, course.messages, course.size]
-        ),
+        "course": _table("course", [group, member, bits, course.span, course.messages, course.size]),
     }

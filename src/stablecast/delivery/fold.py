@@ -2,17 +2,18 @@
 
 Theory
     The state has the events of all messages that have not left.  A part adds what arrived to them, judges
-    these messages as a whole trace is judged (:mod:`.part`), and lets go of those that leave (:mod:`.leaving`).
-    Rows of the tables ``messages``, ``frontiers`` and ``violations`` are *final* when nothing that is not too
-    late can change them, and each of them becomes final once, because what it follows from is let go then:
+    these messages as a whole trace is judged (:mod:`.part`), and lets go of those that leave
+    (:mod:`.leaving`).  Rows of the tables ``messages``, ``frontiers`` and ``violations`` are *final* when
+    nothing that is not too late can change them, and each of them becomes final once, because what it follows
+    from is let go then:
 
     - a message, and what is wrong with it, when it leaves, with its events;
     - a change of the stable prefix when the start of its source's line was stable later;
     - what is out of line, and a claim that was made too early, when its number is in the start of the line,
       with the claim.
 
-    All others are *open*: the next part computes them anew.  Small tables are computed from sums over what has
-    left and from what is at hand.
+    All others are *open*: the next part computes them anew.  Small tables are computed from sums over what
+    has left and from what is at hand.
 What is true after each part
     The final rows of all parts so far and the open rows of the last one are the tables of all events so far,
     as :func:`~.whole.tables_of` makes them; so are the current small tables.  If that could not be true, the

@@ -210,8 +210,11 @@ def no_violations(room: int) -> Violations:
 
 
 def _no_holdings(room: int) -> Holdings:
-    narrow, wide = np.int32, np.int64
-    return Holdings(*(np.empty(room, kind) for kind in (narrow, narrow, wide, wide, narrow)))
+    wide = {"begin", "end"}
+    columns: list[Ints] = [
+        np.empty(room, np.int64 if name in wide else np.int32) for name in Holdings._fields
+    ]
+    return Holdings(*columns)
 
 
 @kernel
@@ -555,9 +558,7 @@ def hold_copies(
 
 
 @inlined
-def hold(
-    holdings: Holdings, counts: Counts, stay: int, message: int, begin: int, end: int, size: int
-) -> int:
+def hold(holdings: Holdings, counts: Counts, stay: int, message: int, begin: int, end: int, size: int) -> int:
     """Note that a message was held, and return when it was let go, EVER if it was not.
 
     What ends before it begins is held for no time.

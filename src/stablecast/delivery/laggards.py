@@ -28,7 +28,6 @@ class Laggards(NamedTuple):
         low, middle, high = self.held_bytes[name].tolist()
         return int(low + (middle << LIMB_BITS) + (high << 2 * LIMB_BITS))
 
-
     def and_those(self, other: Laggards) -> Laggards:
         """Add up two of the same names; limbs come out small again."""
         low, middle, high = (self.held_bytes + other.held_bytes).T

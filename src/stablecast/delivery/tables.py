@@ -125,7 +125,8 @@ def in_schema(schema: pa.Schema, columns: list[Any]) -> pa.Table:
 def messages_table(messages: Messages, known: Known | None, names: Names) -> pa.Table:
     """Return one row a message that was sent; without claims nobody knew anything."""
     nothing = pa.nulls(len(messages.seq), _LONG)
-    return in_schema(SCHEMAS["messages"],
+    return in_schema(
+        SCHEMAS["messages"],
         [
             names.group(messages.source),
             names.name(messages.source),
@@ -150,14 +151,17 @@ def frontiers_table(frontiers: Frontiers, sent: Longs, names: Names) -> pa.Table
     A message that is sent after its sender was gone is stable since before its sending.
     """
     source, sent_then = frontiers.source, pa.array(sent, mask=sent == EVER)
-    return in_schema(SCHEMAS["frontiers"], [names.group(source), names.name(source), frontiers.time, sent_then, frontiers.stable]
+    return in_schema(
+        SCHEMAS["frontiers"],
+        [names.group(source), names.name(source), frontiers.time, sent_then, frontiers.stable],
     )
 
 
 def violations_table(violations: Violations, names: Names) -> pa.Table:
     """Return what should not be; of what is told of a message that nobody sent, the earliest alone."""
     found = chosen(violations, _first_told(violations))
-    return in_schema(SCHEMAS["violations"],
+    return in_schema(
+        SCHEMAS["violations"],
         [
             names.group(found.source),
             _dictionary(found.kind, pa.array(VIOLATIONS)),
