@@ -4,6 +4,7 @@ import io
 import os
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -83,7 +84,7 @@ def parts_of(table, chance, disorder_us):
     table = table.take(pa.array(order, pa.int64()))
     cuts = sorted(chance.randint(0, len(order)) for _ in range(chance.randint(0, 5)))
     bounds = [0, *cuts, len(order)]
-    return [table.slice(begin, end - begin) for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return [table.slice(begin, end - begin) for begin, end in pairwise(bounds)]
 
 
 def one_after_another(traces, chance):

@@ -40,7 +40,7 @@ class Described:
 
     def __init__(self, durations: pa.Table, what: str) -> None:
         rows = durations.filter(pc.equal(durations["what"], what)).to_pylist()
-        self._bins = {row["bin"]: row["count"] for row in rows}
+        self._bins: dict[int, int] = {row["bin"]: row["count"] for row in rows}
         self._total = sum(int(row["total"]) for row in rows)
         self._most = max((row["most"] for row in rows), default=0)
         self.count = sum(self._bins.values())

@@ -3,8 +3,9 @@
 Theory
     The state has the events of all messages that have not left.  A part adds what arrived to them, judges
     these messages as a whole trace is judged (:mod:`.part`), and lets go of those that leave
-    (:mod:`.leaving`).  Rows of the tables ``messages``, ``frontiers`` and ``violations`` are *final* when nothing that is not too
-    late can change them, and each of them becomes final once, because what it follows from is let go then:
+    (:mod:`.leaving`).  Rows of the tables ``messages``, ``frontiers`` and ``violations`` are *final* when
+    nothing that is not too late can change them, and each of them becomes final once, because what it follows
+    from is let go then:
 
     - a message, and what is wrong with it, when it leaves, with its events;
     - a change of the stable prefix when the start of its source's line was stable later;

@@ -222,8 +222,11 @@ def no_violations(room: int) -> Violations:
 
 
 def _no_holdings(room: int) -> Holdings:
-    narrow, wide = np.int32, np.int64
-    return Holdings(*(np.empty(room, kind) for kind in (narrow, narrow, wide, wide, narrow)))
+    wide = {"begin", "end"}
+    columns: list[Ints] = [
+        np.empty(room, np.int64 if name in wide else np.int32) for name in Holdings._fields
+    ]
+    return Holdings(*columns)
 
 
 @kernel

@@ -203,10 +203,11 @@ def leaving_now(part: Part, marks: Marks, claimers: Tellers, releasers: Tellers,
     names = np.arange(membership.name_count + 1)
     leaves = np.zeros(len(part.messages.seq), bool)
     last = np.full(len(leaves), NEVER) if part.known is None else part.known.last
-    waited = [_staying(tellers, membership.stays) for tellers in (claimers, releasers)]
-    starts = [np.searchsorted(tellers.source, names) for tellers in waited]
+    claiming, releasing = (_staying(tellers, membership.stays) for tellers in (claimers, releasers))
+    claimers_at, releasers_at = (np.searchsorted(tellers.source, names) for tellers in (claiming, releasing))
     now = marks.now[membership.name_group]
-    find_leaving(part.messages, last, now, linger_us, *waited, *starts, membership.stays, leaves)
+    waited = (claiming, releasing, claimers_at, releasers_at)
+    find_leaving(part.messages, last, now, linger_us, *waited, membership.stays, leaves)
     return leaves
 
 

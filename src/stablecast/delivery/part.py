@@ -1,11 +1,11 @@
-"""One part of a trace: what follows from events at hand and from what is known of messages that have left.
+"""One part of a trace: what follows from the events at hand, and from what is known of those before.
 
 Theory
-    A whole trace is a part before which there was nothing.  A later part of a stream has at hand the events of
-    all messages that have not left, old and new ones, and judges these messages as a whole trace does.  Of
-    messages that have left it knows how each source's line begins (:class:`~.line.Start`) and, where a message
-    left before an earlier one of its source, its number, sending and truth (:class:`Thin`).  Thin messages
-    stand in the line beside those at hand, and in no other place.
+    A whole trace is a part before which there was nothing.  A later part of a stream has at hand the events
+    of all messages that have not left the state, old and new ones, and judges these messages as a whole trace
+    does.  Of messages that have left it knows how each source's line begins (:class:`~.line.Start`) and,
+    where a message left before an earlier one of its source, its number, sending and truth (:class:`Thin`).
+    Thin messages stand in the line beside those at hand, and in no other place.
 What is true after
     ``messages``, ``holdings`` and ``of_messages`` are of messages at hand alone.  ``line``, ``frontiers`` and
     what is wrong in them are of all messages of the line after its start.

@@ -1,8 +1,8 @@
 """The output of a stream: one version after another, each whole, and a state to go on from.
 
-Under ``.watch`` are ``versions/N`` with the tables after part N of the stream, ``state/N`` with the state that
-is kept between parts, and ``final/TABLE`` with files of rows that will not change, which versions link to. The
-output's own names are links through ``.watch/current``, so that one rename shows all tables of a version
+Under ``.watch`` are ``versions/N`` with the tables after part N of the stream, ``state/N`` with the state
+that is kept between parts, and ``final/TABLE`` with files of rows that will not change, which versions link
+to. The output's own names are links through ``.watch/current``, so that one rename shows all tables of a version
 at once. A part counts from the moment that ``state/N/state.json`` is there; what a killed run left of a
 part is removed when the part is done again.
 """
