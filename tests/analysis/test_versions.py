@@ -1,7 +1,5 @@
 """The output of a stream whose writer is stopped at any step: readers see one version or the next."""
 
-import functools
-import io
 import json
 import os
 import shutil
@@ -12,13 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from stablecast.delivery.tables import TABLES
 from stablecast.pipeline.analysis.stream import versions
-from stablecast.pipeline.analysis.stream.carry import SCHEMAS
 from stablecast.pipeline.analysis.stream.versions import GROWING, State, Versions
-from stablecast.pipeline.analysis.tables import FURTHER_TABLES, TABLES
-from stablecast.pipeline.analysis.workspace import WorkFolder
 
 PARTS = 6
+KEPT = ("events", "line")
 STEPS = (
     *((Path, name) for name in ("rename", "replace", "symlink_to", "unlink", "mkdir", "write_text")),
     *((os, "link"), (shutil, "rmtree")),
@@ -50,34 +47,21 @@ class Steps:
         self.done, self.last = 0, steps
 
 
-@functools.cache
-def file_with(value):
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"value": [value]}), sink)
-    return sink.getvalue()
-
-
-def put(folder, value):
-    os.makedirs(folder)  # noqa: PTH103 - not one of the steps
-    (folder / "part-0.parquet").write_bytes(file_with(value))
+def table_with(value):
+    return pa.table({"value": [value]})
 
 
 def fold(out, part):
     """Do one part of a stream as far as files go: what is final grows by a row, the rest is written anew."""
     kept = Versions(out)
     before = kept.latest(below=part) or State(part)
-    work = WorkFolder(kept.begin(part), None)
-    for table in (*TABLES, *FURTHER_TABLES):
-        put(work.folder / (f"open-{table}" if table in GROWING else table), -part)
-    for table in GROWING:
-        put(work.folder / f"final-{table}", part)
-    for name in SCHEMAS:
-        put(work.carried(name), part)
+    kept.begin(part)
     files = {
-        table: kept.merge(part, table, [*before.files.get(table, ()), *kept.take_final(part, work, table)])
-        for table in GROWING
+        table: kept.add_final(part, table, table_with(part), before.files.get(table, ())) for table in GROWING
     }
-    kept.publish(replace(before, part=part, files=files), work, {"part": part})
+    tables = {table: table_with(-part) for table in TABLES}
+    state = {name: table_with(part) for name in KEPT}
+    kept.publish(replace(before, part=part, files=files), tables, state, {"part": part})
 
 
 def values(folder):
@@ -89,7 +73,7 @@ def shown(out):
     if not (out / "summary.json").exists():
         return None
     part = json.loads((out / "summary.json").read_text())["part"]
-    for table in (*TABLES, *FURTHER_TABLES):
+    for table in TABLES:
         # Of a version that is shown the first time not all names may be there yet.
         if part or (out / table).exists():
             final = range(part + 1) if table in GROWING else ()
@@ -107,11 +91,10 @@ def test_all_parts_in_order_give_all_rows_in_few_files(tmp_path, steps):
     for part in range(PARTS):
         fold(tmp_path, part)
         assert shown(tmp_path) == part
-        for name in SCHEMAS:
-            assert values(tmp_path / ".watch" / "state" / f"{part:09d}" / name) == [part]
+        for name in KEPT:
+            assert values(tmp_path / ".watch" / "state" / f"{part:09d}" / f"{name}.parquet") == [part]
     assert len(list((tmp_path / "messages").iterdir())) <= 5
     assert len(list((tmp_path / ".watch" / "versions").iterdir())) == 2
-    assert not list((tmp_path / ".watch" / "work").iterdir())
 
 
 @pytest.mark.parametrize("part", [0, 4])
@@ -144,4 +127,4 @@ def test_stopped_before_any_step_the_next_run_ends_with_the_same(tmp_path, steps
         fold(out, part + 1)
         assert shown(out) == part + 1
         shutil.rmtree(out)
-    assert stopped > 40
+    assert stopped > 20

@@ -15,7 +15,6 @@ from standalone import StandaloneCluster
 
 from stablecast.analysis.reading.inputs import find_inputs
 from stablecast.cli.main import main
-from stablecast.pipeline.analysis.workspace import QUICK_QUERIES, SMALL_BYTES
 from stablecast.pipeline.schema import WALL_COLUMNS
 from stablecast.pipeline.session import QUICK_JAVA, java_options
 from stablecast.pipeline.store import read_rows
@@ -49,7 +48,6 @@ QUICK = [
         f"spark.driver.extraJavaOptions={java_options(QUICK_JAVA)}",
         f"spark.executor.extraJavaOptions={java_options(QUICK_JAVA)}",
         "spark.buffer.pageSize=1m",
-        *(f"{name}={value}" for name, value in QUICK_QUERIES.items()),
     )
     for word in ("--conf", setting)
 ]
@@ -129,7 +127,6 @@ def test_an_analysis_on_a_cluster_that_loses_a_worker_gives_the_tables_of_the_or
     trace = random_trace(3, groups=2, members=6, sources=3, messages=4000)
     rows = "".join(json.dumps(row) + "\n" for row in trace.to_pylist())
     (tmp_path / "trace.jsonl").write_text(rows)
-    assert find_inputs([str(tmp_path / "trace.jsonl")]).size > SMALL_BYTES
     out = tmp_path / "out"
     command = [sys.executable, "-m", "stablecast.cli.main", "analyze", str(tmp_path / "trace.jsonl")]
     code, told = lose_worker(

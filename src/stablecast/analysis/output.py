@@ -107,7 +107,8 @@ def check_free(out: Path, *, replace: bool) -> None:
     _check_writable(out)
     if not out.exists() or not any(out.iterdir()):
         return
-    if not (out / SUMMARY).exists() or not (out / "frontiers").is_dir() or (out / ".watch").exists():
+    tables = any((out / name).is_dir() for name in ("messages", "readers"))
+    if not (out / SUMMARY).exists() or not tables or (out / ".watch").exists():
         raise InvalidInput(
             f"the output folder '{out}' holds something else (accepted: a new or empty folder)"
         )

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from stablecast.cli.extras import SPARK, require
-from stablecast.cli.output import DONE, FOUND_FAILURE
+from stablecast.cli.output import DONE, FOUND_FAILURE, INTERRUPTED
 from stablecast.cli.spark_options import Conf, Master
 from stablecast.cli.trace_options import (
     Cumulative,
@@ -123,6 +123,8 @@ def watch_command(
             f"{summary['events']:,} events, {summary['messages']:,} messages, {summary['open']:,} open,"
             f" {sum(summary['violations'].values()):,} violations; {out}"
         )
+    if once and stopped.is_set():
+        return INTERRUPTED  # not all that was there has been read
     return FOUND_FAILURE if summary and any(summary["violations"].values()) else DONE
 
 

@@ -2,9 +2,9 @@
 
 Under ``.watch`` are ``versions/N`` with the tables after part N of the stream, ``state/N`` with the state
 that is kept between parts, and ``final/TABLE`` with files of rows that will not change, which versions link
-to. The output's own names are links through ``.watch/current``, so that one rename shows all tables of a version
-at once. A part counts from the moment that ``state/N/state.json`` is there; what a killed run left of a
-part is removed when the part is done again.
+to. The output's own names are links through ``.watch/current``, so that one rename shows all tables of a
+version at once. A part counts from the moment that ``state/N/state.json`` is there; what a killed run left of
+a part is removed when the part is done again.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Versions:
                 if int(old.name) < state.part - 1:
                     shutil.rmtree(old, ignore_errors=True)
         for table, names in state.files.items():
-            for file in (self.hidden / "final" / table).iterdir():
+            for file in (self.hidden / "final" / table).glob("*"):
                 # A part that is done again may still need files of the one before.
                 if file.name not in names and _part_of(file.name) < state.part - 1:
                     file.unlink()
