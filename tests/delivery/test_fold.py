@@ -17,12 +17,13 @@ from test_whole import coded
 
 from stablecast.delivery.durations import SENT, TO_DETECT, TO_STABLE, count_of
 from stablecast.delivery.fold import Patience, State, Untimely, fold, folded_anew
+from stablecast.delivery.kinds import STABLE
 from stablecast.delivery.tables import TABLES
 from stablecast.delivery.whole import tables_of
 from stablecast.errors import InvalidInput
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
-TRACES = int(os.environ.get("FOLD_TRACES", "1500"))
+TRACES = int(os.environ.get("FOLD_TRACES", "2000"))
 
 
 class Stream:
@@ -60,7 +61,26 @@ class Stream:
             left, right = (counted(table[name]) for table in (ours, theirs))
             lines += [f"{name}: only folded {row}" for row in (left - right).elements()]
             lines += [f"{name}: only whole {row}" for row in (right - left).elements()]
-        return lines
+        return lines + self.differing_counts(theirs)
+
+    def differing_counts(self, theirs):
+        """Return how the counts for a summary differ from those of tables."""
+        messages = theirs["messages"]
+        took = [
+            pc.subtract(messages[name], messages["sent_us"]) for name in ("stable_us", "detected_last_us")
+        ]
+        right = [len(messages), *(len(one.drop_null()) for one in took)]
+        left = [count_of(self.folded.durations, what) for what in (SENT, TO_STABLE, TO_DETECT)]
+        right += [sum(one.drop_null().to_pylist()) for one in took]
+        left += [total_of(self.folded.durations, what) for what in (TO_STABLE, TO_DETECT)]
+        kinds = Counter(theirs["violations"]["kind"].to_pylist())
+        told = {kind: count for kind, count in self.folded.violations.items() if count}
+        wrong = [] if left == right else [f"counts: folded {left}, whole {right}"]
+        return wrong if kinds == told else [*wrong, f"violations: folded {told}, whole {kinds}"]
+
+
+def total_of(durations, what):
+    return sum(durations.filter(pc.equal(durations["what"], what))["total"].to_pylist())
 
 
 def counted(table):
@@ -195,10 +215,36 @@ def test_counts_for_a_summary_are_of_all_parts():
     assert sum(totals["total"].to_pylist()) == 300 * 200
 
 
-def test_an_event_older_than_the_watermark_is_untimely():
-    state = fold(State.nothing(), healthy(1, 100), Patience(20_000, 1_000_000)).state
-    with pytest.raises(Untimely, match="older than the watermark"):
-        fold(state, healthy(50, 50), Patience(20_000, 1_000_000))
+AT_LAST_US = 99_999
+LATE = {
+    "older than the watermark": ("receive", "b", "a", 99, 10_000, None),
+    "of messages that have left": ("receive", "b", "a", 5, AT_LAST_US, None),
+    "no longer waited for": ("stable", "d", "a", 99, AT_LAST_US, None),
+    "joined group 'open', which messages have left, for the first": (
+        "join",
+        "e",
+        None,
+        None,
+        AT_LAST_US,
+        None,
+    ),
+    "is a new member of group 'open'": ("receive", "e", "a", 99, AT_LAST_US, None),
+    "what members held before": ("send", "a", "a", 200, AT_LAST_US, 100),
+}
+
+
+@pytest.mark.parametrize("told", LATE)
+def test_what_makes_the_past_another_one_is_untimely(told):
+    """In a group without joins, in which one member does not claim and a message is received unsent."""
+    events = healthy(1, 100, members=("a", "b", "c", "d"))
+    events = events.filter(pc.greater(events["time_us"], 0))
+    silent = pc.and_(pc.equal(events["kind"], STABLE), pc.equal(events["member"], "d"))
+    events = events.filter(pc.invert(silent)).set_column(0, "group", pa.array(["open"] * 1200))
+    unsent = coded(as_table([("open", "receive", "b", "a", 200, 50_000, None)]))
+    state = fold(State.nothing(), pa.concat_tables([events, unsent]), Patience(20_000, 1_000_000)).state
+    late = coded(as_table([("open", *LATE[told])]))
+    with pytest.raises(Untimely, match=told):
+        fold(state, late, Patience(20_000, 1_000_000))
 
 
 def test_a_state_that_lacks_tables_and_no_patience_are_refused():
