@@ -1,7 +1,7 @@
 """Measure the analysis of delivery traces: against DuckDB, as events grow, at ten times that, as a stream.
 
-`python -m benchmarks.delivery FOLDER duckdb|growth|large|stream` makes the traces that it needs in FOLDER,
-once.  Times are printed and never judged; what is compared was measured in one run, on the same files.
+`python -m benchmarks.delivery FOLDER duckdb|releases|local|growth|large|stream` makes the traces that it needs
+in FOLDER, once.  Times are printed and never judged; what is compared was measured in one run, on the same files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ORACLE = Path(__file__).parents[1] / "tests" / "analysis"
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.delivery", description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("what", choices=("duckdb", "growth", "large", "stream"))
+    parser.add_argument("what", choices=("duckdb", "releases", "local", "growth", "large", "stream"))
     parser.add_argument(
         "--receives", type=int, help="instead of 20, 80 (growth: the most), 200 or 50 million"
     )
@@ -40,6 +40,8 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     parts: dict[str, Callable[[Any], bool]] = {
         "duckdb": against_duckdb,
+        "releases": with_releases,
+        "local": without_spark,
         "growth": growth,
         "large": large,
         "stream": stream,
@@ -77,7 +79,24 @@ def _analysed(spark: Any, events: Path, out: Path) -> float:
         print(f"# {time.perf_counter() - began:6.1f} s: {step}", file=sys.stderr)
 
     analyze([events], out, spark=spark, say=say)
+    print(f"# the largest worker of Python had {_worker_gib():.2f} GiB", file=sys.stderr)
     return time.perf_counter() - began
+
+
+def _worker_gib() -> float:
+    """Return the most memory that a worker of Spark had so far, of those that are there."""
+    most = 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().decode().split("\0")
+            status = (entry / "status").read_text()
+        except OSError:
+            continue
+        if any("pyspark" in word or "stablecast.pipeline.daemon" in word for word in words):
+            facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+            if "python" in facts.get("Name", ""):
+                most = max(most, int(facts["VmHWM"].split()[0]))
+    return most / 2**20
 
 
 def _peak_gib() -> float:
@@ -94,12 +113,26 @@ def _peak_gib() -> float:
     return most / 2**20
 
 
-def against_duckdb(options: Any) -> bool:
+def without_spark(options: Any) -> bool:
+    """Print the time of one process, twice."""
+    events = _trace(options.folder, options.receives or 20_000_000, claims=True)
+    for _ in range(2):
+        print(f"one process {_analysed(None, events, options.folder / 'local-tables'):.1f} s", flush=True)
+    return True
+
+
+def with_releases(options: Any) -> bool:
+    """Do the same with a trace in which everybody lets go of everything."""
+    return against_duckdb(options, releases=True)
+
+
+def against_duckdb(options: Any, *, releases: bool = False) -> bool:
     """Print Spark's time beside DuckDB's, both warm, and tell whether their tables agree."""
     sys.path.insert(0, str(ORACLE))
     import analysis_oracle
 
-    events = _trace(options.folder, options.receives or 20_000_000, claims=True)
+    how = {"claims": True} | ({"releases": True} if releases else {})
+    events = _trace(options.folder, options.receives or 20_000_000, **how)
     spark = _session(options)
     out = options.folder / "spark-tables"
     first = _analysed(spark, events, out)
@@ -114,7 +147,7 @@ def against_duckdb(options: Any) -> bool:
         began = time.perf_counter()
         analysis_oracle.write(files, str(duck))
         times.append(time.perf_counter() - began)
-    print(f"DuckDB {times[0]:.1f} s, warm {times[1]:.1f} s; ratio of the warm ones {warm / times[1]:.1f}")
+    print(f"DuckDB {times[0]:.1f} s, warm {times[1]:.1f} s; ratio of the warm ones {warm / times[1]:.2f}")
     return _same_counts(out, duck)
 
 
@@ -155,7 +188,7 @@ def large(options: Any) -> bool:
 
 def stream(options: Any) -> bool:
     """Print how much is carried on after each part of a stream of a healthy group."""
-    from stablecast.pipeline.analysis.stream.fold import Patience
+    from stablecast.delivery.fold import Patience
     from stablecast.pipeline.analysis.stream.watch import Watch, Watching
 
     receives = options.receives or 50_000_000  # and as many releases

@@ -33,7 +33,7 @@ class Stage:
 
 
 STARTING = Stage(None, 7.0)
-FOLDING = Stage("work/*", 4.0)
+FOLDING = Stage("checkpoint/offsets/*", 1.5)
 PUBLISHING = Stage("versions/*", 0.05)
 PUBLISHED = Stage("state/*/state.json", 0.5)
 KILLS = {

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from stablecast.analysis.output import locked
 from stablecast.cli.main import main
 from stablecast.cli.watch import _stop_on_signals
 from stablecast.pipeline import session
-from stablecast.analysis.output import locked
 from stablecast.pipeline.session import QUICK_JAVA, java_options
 
 GOOD = {"group": "g", "kind": "receive", "member": "b", "source": "a", "seq": 1, "time_us": 5, "bytes": 7}
@@ -145,7 +145,7 @@ def test_what_only_spark_sees_is_told_in_one_line_as_well(here, spark, capfd):
     Path("header.csv").write_text(",".join(GOOD) + "\n")
     bad = [{"seq": "x"}, {"seq": "x"}, {"member": None}, {"time_us": None}, {}]
     Path("bad.jsonl").write_text(lines(*bad))
-    shown = json.dumps(GOOD | bad[0], separators=(",", ":"))
+    shown = json.dumps({name: str(value) for name, value in (GOOD | bad[0]).items()}, separators=(",", ":"))
     before = everything(here)
     assert complaint(capfd, "analyze", "bad.jsonl", "--out", "out") == (
         "4 rows are bad: 2 × seq is not a whole number, 1 × no member, 1 × no time_us;"

@@ -56,9 +56,9 @@ def analyses(monkeypatch):
     """What is given to the analysis, which is not made: its folder gets what marks one."""
     calls = []
 
-    def note(paths, out, *, spark, options, say):
+    def note(paths, out, *, spark, replace, say):
         calls.append(sorted(path.name for path in paths))
-        assert options.replace
+        assert replace
         (out / "messages").mkdir(parents=True, exist_ok=True)
         summary = {"events": 500, "messages": 42, "unstable": 0, "violations": {"gap": 0}}
         (out / "summary.json").write_text(json.dumps(summary))

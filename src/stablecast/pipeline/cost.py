@@ -11,7 +11,7 @@ from stablecast.simulate.options import Options
 from stablecast.theory import group_size
 
 EVENTS_PER_S = 3e6
-FIXED_S = 0.002
+FIXED_S = 0.01
 UNKNOWN_S = 0.5
 SPARK_START_S = 8.0
 """A sweep of thirty tiny points: the start of Spark, its workers' imports, the end of the application."""
