@@ -54,6 +54,7 @@ test: $(READY) ## Lint, then run every test
 # Both beside the checks: what tests compile, and what Java starts from some twenty times.
 warm: $(READY)
 	$(BIN)/python -m stablecast.simulate.warm --machines
+	$(BIN)/python -m stablecast.delivery.warm
 
 archive: $(READY)
 	$(BIN)/python -m stablecast.pipeline.class_archive

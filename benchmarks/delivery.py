@@ -1,7 +1,8 @@
 """Measure the analysis of delivery traces: against DuckDB, as events grow, at ten times that, as a stream.
 
-`python -m benchmarks.delivery FOLDER duckdb|releases|local|growth|large|stream` makes the traces that it needs
-in FOLDER, once.  Times are printed and never judged; what is compared was measured in one run, on the same files.
+`python -m benchmarks.delivery FOLDER duckdb|releases|local|growth|large|stream` makes the traces that it
+needs in FOLDER, once.  Times are printed and never judged; what is compared was measured in one run, on the
+same files.
 """
 
 from __future__ import annotations

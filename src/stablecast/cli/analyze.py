@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -99,6 +100,8 @@ def analyze_command(
     ):
         print(f"# warning: {warning}", file=sys.stderr)
     steps = Steps()
+    loading = Thread(target=_load_kernels, daemon=True)
+    loading.start()  # while Spark starts
     try:
         with _session(engine, master, conf, steps) as spark:
             found = analyze(list(events), where, spark=spark, options=options, replace=force, say=steps.say)
@@ -106,6 +109,14 @@ def analyze_command(
         steps.end()
     _tell(found, as_json=as_json)
     return FOUND_FAILURE if found.violations else DONE
+
+
+def _load_kernels() -> None:
+    """Load the compiled computation; should that fail, so does the analysis itself, which tells why."""
+    from stablecast.delivery.warm import warm
+
+    with suppress(Exception):
+        warm()
 
 
 @contextmanager

@@ -28,6 +28,7 @@ def preload(names: list[str]) -> None:
     A protocol that cannot be loaded is told in one line.  The others are loaded all the same, and a worker
     that needs that one reports it with its point.
     """
+    import stablecast.pipeline.analysis.spread.pack  # noqa: F401  what an analysis reads with
     from stablecast.compiling import CACHE_FOLDER
     from stablecast.protocols import protocol
     from stablecast.simulate.compiled import is_compiled
