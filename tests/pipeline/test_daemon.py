@@ -55,6 +55,7 @@ def test_workers_are_served_although_nothing_could_be_loaded(monkeypatch, capfd,
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(daemon_module, "preload", fail)
+    monkeypatch.setenv(daemon_module.PROTOCOLS_VARIABLE, "coordp")
     daemon_module.main()
     (line,) = capfd.readouterr().err.splitlines()
     assert "PermissionError: [Errno 13] Permission denied" in line

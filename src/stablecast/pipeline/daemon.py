@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -28,7 +29,6 @@ def preload(names: list[str]) -> None:
     A protocol that cannot be loaded is told in one line.  The others are loaded all the same, and a worker
     that needs that one reports it with its point.
     """
-    import stablecast.pipeline.analysis.spread.pack  # noqa: F401  what an analysis reads with
     from stablecast.compiling import CACHE_FOLDER
     from stablecast.protocols import protocol
     from stablecast.simulate.compiled import is_compiled
@@ -63,10 +63,19 @@ def leaving_quietly(serve: Serve) -> Serve:
     return worker
 
 
+def preload_reading() -> None:
+    """Load what the workers of an analysis read with; it does without the compiler."""
+    importlib.import_module("stablecast.pipeline.analysis.spread.pack")
+
+
 def main() -> None:
     """Load, freeze what was loaded so that workers share its memory, and serve Spark."""
     try:
-        preload([name for name in os.environ.get(PROTOCOLS_VARIABLE, "").split(",") if name])
+        names = [name for name in os.environ.get(PROTOCOLS_VARIABLE, "").split(",") if name]
+        if names:
+            preload(names)
+        else:
+            preload_reading()
     except Exception as error:
         _tell("cannot load protocols before Spark's workers start", error)
     gc.collect()
