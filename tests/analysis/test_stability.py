@@ -48,9 +48,9 @@ def test_a_data_frame_gives_the_tables_of_one_process(spark, trace, monkeypatch,
     with stability(
         spark.createDataFrame(table).repartition(3), engine="local" if "process" in where else "spark"
     ) as tables:
-        assert set(tables.frames) == set(expected)
+        assert set(tables.names) == set(expected)
         for name, ours in expected.items():
-            found = differences(tables.frames[name].toArrow(), ours)
+            found = differences(getattr(tables, name).toArrow(), ours)
             assert not found, f"seed {SEED}, {name}: {found}"
         assert tables.summary["messages"] == expected["messages"].num_rows
 
@@ -123,8 +123,8 @@ for jobs in (False, True):
     if jobs:
         module.SMALL_EVENTS, module.UNKNOWN_BUCKETS = 0, 4
     with stability(spark.createDataFrame(pq.read_table(events))) as tables:
-        for name, frame in tables.frames.items():
-            pq.write_table(frame.toArrow(), f"{out}/{name}-{jobs}.parquet")
+        for name in tables.names:
+            pq.write_table(getattr(tables, name).toArrow(), f"{out}/{name}-{jobs}.parquet")
 spark.stop()
 """
 """A session of Spark Connect cannot be in a process with a classic one."""

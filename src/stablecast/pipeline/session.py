@@ -43,9 +43,6 @@ QUICK_JAVA = (
     " -XX:+UseSerialGC -XX:NewRatio=1 -XX:InitialRAMPercentage=6"
 )
 
-
-# Much computing in Spark itself is worth a slower start.
-THOROUGH_JAVA = "-XX:+UseParallelGC"
 DATA_MEMORY = "4g"
 
 
@@ -99,13 +96,7 @@ def plain_java_options(further: str) -> str:
 
 def data_conf(conf: Mapping[str, str]) -> dict[str, str]:
     """Return settings for much data instead of many short tasks of Python; those given win."""
-    ours = {
-        "spark.driver.extraJavaOptions": java_options(THOROUGH_JAVA),
-        "spark.driver.memory": DATA_MEMORY,
-        # A run of numbers stays in one partition for all that is computed of it.
-        "spark.sql.requireAllClusterKeysForCoPartition": "false",
-    }
-    return ours | dict(conf)
+    return {"spark.driver.memory": DATA_MEMORY} | dict(conf)
 
 
 def parse_conf(pairs: Iterable[str]) -> dict[str, str]:

@@ -125,12 +125,11 @@ def _on_spark(
         say("reading and judging")
         with stability_of_files(spark, inputs, options) as tables:
             say("writing tables")
-            for name, frame in tables.frames.items():
-                if name in tables.small:
-                    write_table(folder, name, tables.small[name])
-                else:
-                    _write(frame, str(folder / name))
-                    _tidy(folder / name)
+            for name, table in tables.small.items():
+                write_table(folder, name, table)
+            for name, frame in tables.large.items():
+                _write(frame, str(folder / name))
+                _tidy(folder / name)
             summary = _told(tables.summary, where, began)
         write_summary(folder, summary)
     return Analysis(Path(out), summary)
@@ -164,7 +163,7 @@ def _write_to_address(
 ) -> None:
     """Write tables where nothing can be renamed: a folder with a summary, which comes last, is whole."""
     mode = "overwrite" if replace else "error"
-    for name, frame in tables.frames.items():
-        _write(frame, f"{out.rstrip('/')}/{name}", mode=mode)
+    for name in tables.names:
+        _write(getattr(tables, name), f"{out.rstrip('/')}/{name}", mode=mode)
     told = spark.createDataFrame([(json.dumps(dict(summary)),)], "value string").coalesce(1)
     told.write.mode(mode).text(f"{out.rstrip('/')}/{SUMMARY}")

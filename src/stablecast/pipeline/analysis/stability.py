@@ -8,7 +8,7 @@ that Spark Connect lacks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ from stablecast.pipeline.analysis.raw_rows import raw_rows, spark_columns
 from stablecast.pipeline.analysis.spread.jobs import ON_DISK, Jobs, expanded, only, tasks_for, together
 from stablecast.pipeline.analysis.spread.pack import EVENTS_OF, SEEN, Packing, Seen, events_in
 from stablecast.pipeline.analysis.spread.positions import LARGE, SMALL, Following, members_of, put_together
-from stablecast.pipeline.analysis.spread.rows import COLUMNS, Stepped, collected, packed, unpacked
+from stablecast.pipeline.analysis.spread.rows import COLUMNS, Stepped, collected, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,6 +52,8 @@ BYTES_PER_EVENT = {PARQUET: 8}
 TEXT_BYTES_PER_EVENT = 60
 UNKNOWN_BUCKETS = 256
 MOST_BUCKETS = 8192
+SMALL_PIECE_BYTES, SMALL_TASKS = 1_000_000, 2
+"""Pieces below that size share a few tasks, of which each costs some 50 ms."""
 ENGINES = SPARK, LOCAL = ("spark", "local")
 
 
@@ -63,17 +65,23 @@ class Tables:
     :meth:`release`, or the end of a ``with`` block.
     """
 
-    frames: Mapping[str, DataFrame]
+    spark: SparkSession
+    large: Mapping[str, DataFrame]
+    """Those that are spread over workers."""
+    small: Mapping[str, pa.Table]
+    """Those that are at the driver."""
     summary: Mapping[str, Any]
-    small: Mapping[str, pa.Table] = field(default_factory=dict)
-    """Those that are at the driver already."""
     kept: Sequence[DataFrame] = ()
 
+    @property
+    def names(self) -> list[str]:
+        """The tables that there are."""
+        return [*self.large, *self.small]
+
     def __getattr__(self, name: str) -> DataFrame:
-        frames: Mapping[str, DataFrame] = self.__dict__.get("frames", {})
-        if name.startswith("_") or name not in frames:
-            raise AttributeError(f"this analysis has no table '{name}' (it has {', '.join(frames)})")
-        return frames[name]
+        if name.startswith("_") or name not in self.names:
+            raise AttributeError(f"this analysis has no table '{name}' (it has {', '.join(self.names)})")
+        return self.large[name] if name in self.large else self.spark.createDataFrame(self.small[name])
 
     def release(self) -> None:
         """Let go of what was computed on the way; tables that were not at the driver are computed anew."""
@@ -177,11 +185,12 @@ def stability_of_files(spark: SparkSession, inputs: Inputs, options: Options) ->
 
 
 def _read(spark: SparkSession, found: Sequence[Piece], packing: Packing) -> DataFrame:
-    """Return rows of buckets, from pieces of files: a task for each, the largest first."""
+    """Return rows of buckets, from pieces of files: a task for each of the larger ones, the largest first."""
     largest_first = sorted(found, key=lambda piece: -(piece.rows or piece.size))
-    data = pa.table({"piece": pa.array([packed(piece) for piece in largest_first], pa.binary())})
-    frame = spark.createDataFrame(data)
-    return frame.repartition(len(found)).mapInArrow(packing.pieces, COLUMNS)
+    small = sum(piece.size < SMALL_PIECE_BYTES for piece in found)
+    tasks = len(found) - small + min(small, SMALL_TASKS)
+    numbers = spark.range(0, len(found), 1, tasks)
+    return numbers.mapInArrow(partial(packing.pieces, largest_first), COLUMNS)
 
 
 def _bucket_count(found: Sequence[Piece]) -> int:
@@ -261,5 +270,4 @@ def _told(
     seen: Seen,
     kept: Sequence[DataFrame],
 ) -> Tables:
-    every = {**frames, **{name: spark.createDataFrame(table) for name, table in small.items()}}
-    return Tables(every, summary_of(seen.scan, seen.bad.problems, counts), small, kept)
+    return Tables(spark, frames, small, summary_of(seen.scan, seen.bad.problems, counts), kept)

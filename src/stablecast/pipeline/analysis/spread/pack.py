@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,13 +12,14 @@ import pyarrow as pa
 from stablecast.analysis.reading.bad_rows import BadRows
 from stablecast.analysis.reading.classify import EVENTS, Classified, classify
 from stablecast.analysis.reading.events import classified_piece
+from stablecast.analysis.reading.files import Piece
 from stablecast.analysis.reading.foreign import Foreign
 from stablecast.analysis.reading.mapping import Part
 from stablecast.analysis.recast import as_positions
 from stablecast.delivery.kinds import RELEASE, RUN_BITS, Ints
 from stablecast.delivery.scan import Coded, Scan, merged, scan_of
 from stablecast.errors import InvalidInput
-from stablecast.pipeline.analysis.spread.rows import Row, batches_of, packed, unpacked
+from stablecast.pipeline.analysis.spread.rows import Row, batches_of, packed
 
 SEEN, EVENTS_OF = "seen", "events"
 NOWHERE = -1
@@ -63,19 +64,19 @@ class Packing:
     cumulative: bool = False
     """Whether sends are heads and receipts are positions."""
 
-    def pieces(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the pieces of files that the rows of batches name; for ``mapInArrow``."""
-        return batches_of(self._rows(self._of_pieces(batches)))
+    def pieces(self, every: Sequence[Piece], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the pieces of files whose numbers are the rows of batches; for ``mapInArrow``."""
+        return batches_of(self._rows(self._of_pieces(every, batches)))
 
     def raw(self, part: Part, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take rows as they are in a log; for ``mapInArrow``."""
         found = (classify(batch, part, self.foreign, self.first_seq) for batch in batches if batch.num_rows)
         return batches_of(self._rows(found))
 
-    def _of_pieces(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Classified]:
+    def _of_pieces(self, every: Sequence[Piece], batches: Iterable[pa.RecordBatch]) -> Iterator[Classified]:
         for batch in batches:
-            for data in batch.column(0).to_pylist():
-                yield from classified_piece(unpacked(data), self.foreign, self.first_seq)
+            for number in batch.column(0).to_pylist():
+                yield from classified_piece(every[number], self.foreign, self.first_seq)
 
     def _rows(self, read: Iterator[Classified]) -> Iterator[Row]:
         """Yield events by bucket, and at the end what was seen of all of them."""
