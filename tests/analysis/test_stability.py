@@ -137,7 +137,11 @@ def test_a_session_of_spark_connect_gives_the_same(trace, tmp_path):
 
     table, expected = trace
     pq.write_table(table, tmp_path / "trace.parquet")
-    environment = os.environ | {"JAVA_HOME": str(java_home(find_java())), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = os.environ | {
+        "JAVA_HOME": str(java_home(find_java())),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
     done = subprocess.run(
         [sys.executable, "-c", CONNECT, str(tmp_path / "trace.parquet"), str(tmp_path)],
         env=environment,
