@@ -141,6 +141,7 @@ def test_a_session_of_spark_connect_gives_the_same(trace, tmp_path):
         "JAVA_HOME": str(java_home(find_java())),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
+        "SPARK_TESTING": "1",  # with it the server takes a port that is free
     }
     done = subprocess.run(
         [sys.executable, "-c", CONNECT, str(tmp_path / "trace.parquet"), str(tmp_path)],
