@@ -13,7 +13,7 @@ from stablecast.report.analysis_gather import Places, gather, integers
 from stablecast.report.analysis_sources import Source, Sources
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_trace import Trace
-from stablecast.report.analysis_units import Pair, counted, duration, names
+from stablecast.report.analysis_units import counted, duration, names
 from stablecast.report.figure import Axis, Figure, Panel, Series
 
 MOST_SOURCES, MOST_NAMES = 12, 6
@@ -25,7 +25,8 @@ class Span:
 
     place: int
     """Which source."""
-    reader: Pair
+    reader: str
+    """By name: whoever has the same in another group has the same colour."""
     begin_us: int
     end_us: int
 
@@ -52,10 +53,10 @@ def blockers_figure(tables: Tables, trace: Trace, sources: Sources) -> Figure | 
     return Figure(
         key="blockers",
         title="Whom the frontier waited for",
-        caption="Each span has the colour of the reader that the frontier of a source waited for, and ends when"
-        " it moved on; of several that were equally far, the first by name. It begins where the one before ends,"
-        " and so may have a while in it with nothing to wait for. A long span in one colour is a reader that"
-        f" stood in the way; the last lasts until the end of the log if anything is still retained.{rest}",
+        caption="Each span has the colour of the reader that the frontier of a source waited for, and ends"
+        " when it moved on; of several that were equally far, the first by name. It begins where the one"
+        " before ends, so it may have a while in it with nothing to wait for. A long span is a reader that"
+        f" stood in the way; the last goes to the end of the log if anything is still retained.{rest}",
         panels=(
             Panel(
                 title="Reader that is furthest behind",
@@ -99,35 +100,32 @@ def _spans(trace: Trace, place: int, source: Source, ends: list[tuple[int, str |
     # Before the first change is what was sent since the beginning.
     begin = trace.first_us
     for end, blocker in ends:
-        _add(spans, place, source, blocker, begin, end)
+        _add(spans, place, blocker, begin, end)
         begin = end
     if source.left and source.waiting is not None and source.waiting.names:
         begin = max(begin, source.oldest_us or begin)
-        _add(spans, place, source, source.waiting.names[0], begin, trace.last_us)
+        _add(spans, place, source.waiting.names[0], begin, trace.last_us)
     return spans
 
 
-def _add(
-    spans: list[Span], place: int, source: Source, blocker: str | None, begin_us: int, end_us: int
-) -> None:
+def _add(spans: list[Span], place: int, blocker: str | None, begin_us: int, end_us: int) -> None:
     if blocker is None or end_us <= begin_us:
         return
-    reader = (source.group, blocker)
-    if spans and spans[-1].reader == reader and spans[-1].end_us == begin_us:
+    if spans and spans[-1].reader == blocker and spans[-1].end_us == begin_us:
         begin_us = spans.pop().begin_us
-    spans.append(Span(place, reader, begin_us, end_us))
+    spans.append(Span(place, blocker, begin_us, end_us))
 
 
 def _series(trace: Trace, spans: Sequence[Span], sources: int) -> tuple[Series, ...]:
     """Return a series for each of the readers that were waited for longest, and one for all others."""
-    waited: dict[Pair, int] = {}
+    waited: dict[str, int] = {}
     for span in spans:
         waited[span.reader] = waited.get(span.reader, 0) + span.length_us
     ranked = sorted(waited, key=lambda reader: (-waited[reader], reader))
     single = len(ranked) == MOST_NAMES + 1
     named = ranked if single else ranked[:MOST_NAMES]
     whose = {reader: k for k, reader in enumerate(named)}
-    labels = names(named, groups=trace.grouped)
+    labels = names([("", reader) for reader in named], groups=False)
     if len(ranked) > len(named):
         labels.append(counted(len(ranked) - len(named), "other reader"))
     spans_of: list[list[Span]] = [[] for _ in labels]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,26 +52,29 @@ def deletable_fact(trace: Trace, sources: Sources, messages: int) -> Fact:
     return Fact(name="Safe to delete", value=value, note=note, section=KEY)
 
 
-CAPTION = (
-    "Between the two lines are the messages that have to be kept: every member has everything up to the lower"
-    " line. Where it is level, one message holds back all that follow."
-)
+class Lines(NamedTuple):
+    """How the two lines of the figure are told and drawn."""
+
+    title: str = "Stable prefix against what was sent"
+    caption: str = (
+        "Between the two lines are the messages that have to be kept: every member has everything up to the"
+        " lower line. Where it is level, one message holds back all that follow."
+    )
+    number: str = "message number"
+    sent: str = "sent"
+    stable: str = "stable"
+    sent_style: Style = "steps"
+
+
+MESSAGE_LINES = Lines()
 
 
 def frontier_figure(
-    trace: Trace,
-    curves: Sequence[Curves],
-    count: int,
-    *,
-    caption: str = CAPTION,
-    number: str = "message number",
-    sent_style: Style = "steps",
+    trace: Trace, curves: Sequence[Curves], count: int, lines: Lines = MESSAGE_LINES
 ) -> Figure:
     """Return a panel for each of some sources, of as many as there are: what it sent, and what is stable."""
     titles = names([one.source.pair for one in curves], groups=trace.grouped)
-    panels = tuple(
-        _panel(trace, one, title, number, sent_style) for one, title in zip(curves, titles, strict=True)
-    )
+    panels = tuple(_panel(trace, one, title, lines) for one, title in zip(curves, titles, strict=True))
     omitted = count - len(curves)
     rest = (
         f" Shown are the {len(curves)} sources that are held back most; {counted(omitted, 'other')} left out."
@@ -80,18 +83,21 @@ def frontier_figure(
     )
     return Figure(
         key="frontiers",
-        title="Stable prefix against what was sent",
-        caption=f"{caption}{rest}",
+        title=lines.title,
+        caption=f"{lines.caption}{rest}",
         panels=panels,
     )
 
 
-def _panel(trace: Trace, curves: Curves, title: str, number: str, sent_style: Style) -> Panel:
+def _panel(trace: Trace, curves: Curves, title: str, lines: Lines) -> Panel:
     return Panel(
         title=title,
         x=Axis(f"time [{trace.unit.name}]"),
-        y=Axis(number),
-        series=(_line("sent", trace, curves.sent, sent_style), _line("stable", trace, curves.stable)),
+        y=Axis(lines.number),
+        series=(
+            _line(lines.sent, trace, curves.sent, lines.sent_style),
+            _line(lines.stable, trace, curves.stable),
+        ),
     )
 
 

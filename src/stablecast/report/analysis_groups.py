@@ -157,7 +157,8 @@ def groups_section(trace: Trace, groups: Groups) -> Section:
     shown = groups.worst[:MOST_SENTENCES]
     words += [_words(trace, one, groups.count) for one in shown]
     if groups.count > len(shown):
-        words.append(f"{counted(groups.count - len(shown), 'more group')} retain as much or less.")
+        rest = groups.count - len(shown)
+        words.append(f"{counted(rest, 'more group')} {'retains' if rest == 1 else 'retain'} as much or less.")
     if missing := groups.whole.heads_missing:
         words.append(missing_words(missing, trace.sources))
     return Section(
@@ -182,21 +183,21 @@ def _all_words(groups: Groups) -> str:
     return (
         f"In all {groups.count:,} groups together {whole.amount(whole.sent)} were sent,"
         f" {whole.amount(whole.stable)} ({percent(whole.stable, whole.sent)}) are safe to delete, and"
-        f" {whole.amount(whole.retained)} retained."
+        f" {whole.amount(whole.retained)} are retained."
     )
 
 
 def _words(trace: Trace, one: Group, groups: int) -> str:
     """Return how one group stands."""
-    name = "" if groups == 1 else f"{short(one.group)}: "
-    sources = counted(one.sources, "source")
+    within = "" if groups == 1 else f" of {short(one.group)}"
+    sources = ("the source" if one.sources == 1 else counted(one.sources, "source")) + within
     if not one.sent:
-        return f"{name}{sources} sent nothing."
+        return f"Nothing was sent by {sources}."
     if not one.retained:
-        return f"{name}all of {one.amount(one.sent)} that {sources} sent may be deleted."
+        return f"All of {one.amount(one.sent)} that {sources} sent may be deleted."
     safe = f"{one.amount(one.stable)} ({percent(one.stable, one.sent)}) are" if one.stable else "nothing is"
     words = (
-        f"{name}of {one.amount(one.sent)} that {sources} sent, {safe} safe to delete, and"
+        f"Of {one.amount(one.sent)} that {sources} sent, {safe} safe to delete, and"
         f" {one.amount(one.retained)} {'is' if one.retained == 1 else 'are'} retained."
     )
     return f"{words}{_since(trace, one)}{_wait(one)}"
@@ -237,7 +238,8 @@ def safe_fact(trace: Trace, groups: Groups) -> Fact:
     return Fact(
         name="Safe to delete",
         value=value,
-        note=f"{percent(whole.stable, whole.sent)} of what was sent; {counted(whole.sources, 'source')}{readers}{within}",
+        note=f"{percent(whole.stable, whole.sent)} of what was sent;"
+        f" {counted(whole.sources, 'source')}{readers}{within}",
         tone="" if whole.retained else "holds",
         section=KEY,
     )

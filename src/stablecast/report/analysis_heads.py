@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stablecast.report.analysis_curves import read_head_curves
-from stablecast.report.analysis_frontiers import MOST_PANELS, frontier_figure, waits_cell
+from stablecast.report.analysis_frontiers import MOST_PANELS, Lines, frontier_figure, waits_cell
 from stablecast.report.analysis_groups import amount_cell
 from stablecast.report.analysis_section import Section
 from stablecast.report.analysis_sources import Source, Sources
@@ -19,8 +19,16 @@ KEY = "frontiers"
 TITLE = "Frontier against head"
 CAPTION = (
     "Between the two lines is what is retained: every reader has everything up to the lower one, the"
-    " frontier, and the upper one is the head. Where the frontier is level, it waits for a reader. How far the"
-    " head was is known where the frontier moved and at the end; between these it is drawn straight."
+    " frontier, and the upper one is the head. Where the frontier is level, it waits for a reader. How far"
+    " the head was is known where the frontier moved and at the end; between these it is drawn straight."
+)
+HEADS = Lines(
+    title="Frontier and head over time",
+    caption=CAPTION,
+    number="number",
+    sent="head",
+    stable="frontier",
+    sent_style="line",
 )
 NO_HEADS = (
     " Where sends are missing, the largest position of any reader stands for the head: this is the frontier"
@@ -39,11 +47,7 @@ def heads_section(tables: Tables, trace: Trace, sources: Sources, *, sized: bool
         key=KEY,
         title=TITLE,
         words=_words(sources),
-        figures=(
-            frontier_figure(
-                trace, curves, sources.count, caption=caption, number="number", sent_style="line"
-            ),
-        ),
+        figures=(frontier_figure(trace, curves, sources.count, HEADS._replace(caption=caption)),),
         tables=(_table(trace, sources, sized=sized),),
     )
 

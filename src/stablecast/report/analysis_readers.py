@@ -16,16 +16,15 @@ from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_sources import Sources
 from stablecast.report.analysis_tables import POSITIONS, Tables
 from stablecast.report.analysis_trace import Trace
-from stablecast.report.analysis_units import Pair, counted, duration, name_cell, prefixed, short
+from stablecast.report.analysis_units import counted, duration, name_cell, prefixed, short
 from stablecast.report.table import Table
 from stablecast.report.view import Cell
 
 KEY = "readers"
 TITLE = "Who stands in the way"
-MOST_ROWS, MOST_SENTENCES = 50, 3
+MOST_ROWS, MOST_SENTENCES = 15, 3
 KEYS = ("group", "source")
 COLUMNS = POSITIONS["readers"]
-NAMES = (("group", "ascending"), ("member", "ascending"))
 ORDER = (
     *(("freed", "descending"), ("blocking", "descending"), ("alone", "descending"), ("lag", "descending")),
     *(("group", "ascending"), ("source", "ascending"), ("member", "ascending")),
@@ -33,15 +32,15 @@ ORDER = (
 """What it holds back now by itself, then with others, then what it has cost."""
 ORDER_OF_ALL = (
     *(("freed", "descending"), ("blocking", "descending"), ("alone", "descending"), ("lag", "descending")),
-    *NAMES,
+    ("member", "ascending"),
 )
+WAITED_FOR = (("blocking", "descending"), ("freed", "descending"), ("member", "ascending"))
 
 
 @dataclass(frozen=True)
 class Reader:
-    """One reader of one source, or of all sources of its group."""
+    """One reader of one source; or of all sources, with all that have its name."""
 
-    group: str
     member: str
     lag: int | None
     """How many numbers it lacks, of all sources the most; None if it is gone."""
@@ -53,6 +52,7 @@ class Reader:
     """How many numbers more could be deleted without it."""
     blocking: int
     """How many sources wait for it now."""
+    group: str = ""
     source: str = ""
     position: int | None = None
     stable_seq: int | None = None
@@ -60,11 +60,7 @@ class Reader:
     without_seq: int | None = None
     """Where it would be without this reader."""
     sources: int = 1
-
-    @property
-    def pair(self) -> Pair:
-        """Its group and its name."""
-        return self.group, self.member
+    groups: int = 1
 
 
 @dataclass(frozen=True)
@@ -76,8 +72,9 @@ class Readers:
     rows: int
     """How many such rows there are."""
     of_all: list[Reader]
-    """Over all sources of a group; at most ``MOST_ROWS``."""
+    """By name, over all sources; at most ``MOST_ROWS``."""
     count: int
+    """How many names there are."""
     most_waited_for: Reader | None
     """Whom the most sources wait for."""
 
@@ -88,23 +85,18 @@ def read_readers(tables: Tables) -> Readers:
         [_no_frontiers(), *tables.batches("sources", (*KEYS, "first_seq", "stable_seq"))]
     )
     first = first_rows(_with_freed(tables, frontiers), ORDER, MOST_ROWS)
-    summed = gather(
-        _with_freed(tables, frontiers),
-        ("group", "member"),
-        {
-            "freed": ("freed", "sum"),
-            "blocking": ("blocking", "sum"),
-            "alone": ("alone", "sum"),
-            "lag": ("lag", "max"),
-            "behind_since_us": ("behind_since_us", "min"),
-            "alone_us": ("alone_us", "max"),
-            "sources": ("source", "count"),
-        },
+    sums = {name: (name, "sum") for name in ("freed", "blocking", "alone")}
+    sums |= {"lag": ("lag", "max"), "behind_since_us": ("behind_since_us", "min")}
+    sums |= {"alone_us": ("alone_us", "max")}
+    in_groups = gather(
+        _with_freed(tables, frontiers), ("group", "member"), {**sums, "sources": ("source", "count")}
     )
+    by_name = {**sums, "sources": ("sources", "sum"), "groups": ("group", "count")}
+    summed = None if in_groups is None else gather([in_groups], ("member",), by_name)
     if first is None or summed is None:
         return Readers(of_sources=[], rows=0, of_all=[], count=0, most_waited_for=None)
     ranked = first_rows([summed], ORDER_OF_ALL, MOST_ROWS)
-    waited = first_rows([summed], (("blocking", "descending"), ("freed", "descending"), *NAMES), 1)
+    waited = first_rows([summed], WAITED_FOR, 1)
     worst = [_reader(row) for row in waited.to_pylist() if row["blocking"]] if waited is not None else []
     return Readers(
         of_sources=[_reader(row) for row in first.to_pylist()],
@@ -173,7 +165,7 @@ def way_fact(trace: Trace, readers: Readers, waiting: int, *, sized: bool) -> Fa
     )
     return Fact(
         name="In the way",
-        value=trace.named(worst.pair),
+        value=short(worst.member),
         note=f"{worst.blocking:,} of {counted(waiting, 'source')} that retain anything"
         f" {'waits' if worst.blocking == 1 else 'wait'} for it{since}; without it {_freed(worst, sized)} more"
         " may be deleted",
@@ -188,12 +180,12 @@ def _words(trace: Trace, readers: Readers, *, sized: bool) -> tuple[str, ...]:
     if not alone:
         return (
             "Of every source that retains anything the next number is lacked by several readers: no single"
-            " one stands in the way alone, and without any one of them the frontiers would be where they are.",
+            " one stands in the way alone, and without any one of them no frontier would move on.",
         )
     words = [_sentence(trace, one, sized=sized) for one in alone[:MOST_SENTENCES]]
     shared = [one for one in readers.of_all if one.blocking and not one.freed]
     if shared:
-        names = [trace.named(one.pair) for one in shared[:MOST_SENTENCES]]
+        names = [short(one.member) for one in shared[:MOST_SENTENCES]]
         more = len(shared) - len(names)
         told = ", ".join(names) + (f" and {counted(more, 'other')}" if more else "")
         words.append(f"Waited for as well, but never alone: {told}.")
@@ -202,7 +194,8 @@ def _words(trace: Trace, readers: Readers, *, sized: bool) -> tuple[str, ...]:
 
 def _sentence(trace: Trace, one: Reader, *, sized: bool) -> str:
     """Return what could be deleted without a reader."""
-    source = f"{short(one.source)} of {short(one.group)}" if trace.grouped else short(one.source)
+    within = f" of {short(one.group)}" if trace.grouped and one.group != one.source else ""
+    source = short(one.source) + within
     now = "nothing may be deleted" if one.stable_seq is None else f"it is at {one.stable_seq:,}"
     then = "before its first number" if one.without_seq is None else f"at {one.without_seq:,}"
     since = (
@@ -227,19 +220,20 @@ def _table_of_all(trace: Trace, readers: Readers, *, sized: bool) -> Table:
     return Table(
         key="readers",
         title="Readers of all sources, by what they hold back",
-        columns=("group", *columns) if trace.grouped else columns,
+        columns=(columns[0], "groups", *columns[1:]) if trace.grouped else columns,
         rows=tuple(_row_of_all(trace, one, sized) for one in readers.of_all),
         note="Wait for it: sources whose frontier it holds back now. Freed without it: how much more could be"
         " deleted now. Lag, behind for, alone for: the most of any source; alone is how long it alone kept"
         " anything from being deleted."
+        + (" Those with the same name in several groups are added up." if trace.grouped else "")
         + (f" {counted(omitted, 'reader')} that hold back less left out." if omitted else ""),
     )
 
 
 def _row_of_all(trace: Trace, one: Reader, sized: bool) -> tuple[Any, ...]:
     return (
-        *((name_cell(one.group),) if trace.grouped else ()),
         name_cell(one.member),
+        *((one.groups,) if trace.grouped else ()),
         one.sources,
         one.blocking,
         amount_cell(one.freed, sized=sized),
