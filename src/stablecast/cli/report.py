@@ -27,6 +27,8 @@ def report_command(
 ) -> int:
     """Make a page of an analysed trace: times, what is safe to delete, buffers, laggards, violations.
 
+    Of positions: what is safe to delete, who stands in the way since when, what it cost.
+
     Example: stablecast report analysed
     """
     require(*REPORT)
@@ -76,16 +78,16 @@ def _lines(report: AnalysisReport) -> list[str]:
 
 
 def _as_json(report: AnalysisReport, written: Written) -> dict[str, object]:
-    messages, trace = report.messages, report.trace
+    trace = report.trace
     return {
         "report": str(written.page),
         "figures": [str(path) for path in written.figures],
         "groups": trace.groups,
         "members": trace.members,
         "sources": trace.sources,
-        "messages": messages.count,
-        "stable": messages.stable,
-        "unstable": messages.count - messages.stable,
+        "messages": report.count,
+        "stable": report.stable,
+        "unstable": report.count - report.stable,
         "safe_to_delete": report.sources.deletable,
         "violations": report.violations.counts,
     }

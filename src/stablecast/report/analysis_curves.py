@@ -58,6 +58,32 @@ def read_curves(tables: Tables, trace: Trace, sources: Sequence[Source]) -> list
     ]
 
 
+def read_head_curves(tables: Tables, trace: Trace, sources: Sequence[Source]) -> list[Curves]:
+    """Read how the heads of some sources grew, and their frontiers.
+
+    Heads are known when frontiers moved, when the first number was sent that is not stable, and at the end.
+    """
+    places = Places([source.pair for source in sources], "source")
+
+    def points(number: str) -> dict[int, list[tuple[int, int]]]:
+        frontiers = tables.batches("frontiers", ("group", "source", "time_us", number))
+        return _points(frontiers, places, trace, "time_us", number)
+
+    sent, stable = points("sent"), points("stable")
+    return [
+        _curves(trace, source, [*sent.get(place, []), *_last_heads(trace, source)], stable.get(place, []))
+        for place, source in enumerate(sources)
+    ]
+
+
+def _last_heads(trace: Trace, source: Source) -> list[tuple[int, int]]:
+    """Return what is known of a head after the last change of the frontier."""
+    before = source.first_seq - 1 if source.stable_seq is None else source.stable_seq
+    began = source.stable_us is None or (source.oldest_us or 0) > source.stable_us
+    first = [(source.oldest_us, before)] if source.oldest_us is not None and began else []
+    return [*first, (trace.last_us, source.last_seq)]
+
+
 def _points(
     batches: Iterator[pa.Table], places: Places, trace: Trace, time: str, number: str
 ) -> dict[int, list[tuple[int, int]]]:

@@ -53,6 +53,8 @@ class Found:
     """With the next larger number."""
     lacking: Message | None = None
     """The first, up to its number, that was not stable at its time."""
+    head: int | None = None
+    """What its source had sent at the end, if the analysis is one of positions."""
 
 
 def look_up(tables: Tables, violations: Sequence[Violation]) -> list[Found]:
@@ -64,6 +66,12 @@ def look_up(tables: Tables, violations: Sequence[Violation]) -> list[Found]:
     if not asked_of:
         return found
     places = Places(list(asked_of), "source")
+    if tables.of_positions:
+        for batch in tables.batches("sources", ("group", "source", "last_seq")):
+            for row in places.add_to(batch).to_pylist():
+                for k in asked_of[places.pairs[row["place"]]]:
+                    found[k].head = row["last_seq"]
+        return found
     for batch in tables.batches("messages", COLUMNS):
         for place, rows in _by_place(places.add_to(batch)):
             asked = asked_of[places.pairs[place]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from stablecast.report.analysis_sources import Source, Sources
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_trace import Trace
 from stablecast.report.analysis_units import clean, counted, listed, name_cell, names, percent, short
-from stablecast.report.figure import Axis, Figure, Panel, Series
+from stablecast.report.figure import Axis, Figure, Panel, Series, Style
 from stablecast.report.table import Table
 from stablecast.report.view import Cell
 
@@ -30,7 +30,7 @@ def frontiers_section(tables: Tables, trace: Trace, sources: Sources) -> Section
         key=KEY,
         title="Safe to delete",
         words=_words(sources),
-        figures=(_figure(trace, curves, sources.count), _kept_figure(trace, curves[:MOST_LINES])),
+        figures=(frontier_figure(trace, curves, sources.count), _kept_figure(trace, curves[:MOST_LINES])),
         tables=(_table(trace, sources),),
     )
 
@@ -48,13 +48,33 @@ def deletable_fact(trace: Trace, sources: Sources, messages: int) -> Fact:
     waits = [source for source in sources.held_back if source.left]
     if waits and (waiting := waits[0].waiting) is not None and waiting.count:
         of = "" if sources.count == 1 else f" of {trace.named(waits[0].pair)}"
-        note += f"; the next{of} waits for {_people(waiting.names, waiting.count)}"
+        note += f"; the next{of} waits for {people(waiting.names, waiting.count)}"
     return Fact(name="Safe to delete", value=value, note=note, section=KEY)
 
 
-def _figure(trace: Trace, curves: Sequence[Curves], count: int) -> Figure:
+class Lines(NamedTuple):
+    """How the two lines of the figure are told and drawn."""
+
+    title: str = "Stable prefix against what was sent"
+    caption: str = (
+        "Between the two lines are the messages that have to be kept: every member has everything up to the"
+        " lower line. Where it is level, one message holds back all that follow."
+    )
+    number: str = "message number"
+    sent: str = "sent"
+    stable: str = "stable"
+    sent_style: Style = "steps"
+
+
+MESSAGE_LINES = Lines()
+
+
+def frontier_figure(
+    trace: Trace, curves: Sequence[Curves], count: int, lines: Lines = MESSAGE_LINES
+) -> Figure:
+    """Return a panel for each of some sources, of as many as there are: what it sent, and what is stable."""
     titles = names([one.source.pair for one in curves], groups=trace.grouped)
-    panels = tuple(_panel(trace, one, title) for one, title in zip(curves, titles, strict=True))
+    panels = tuple(_panel(trace, one, title, lines) for one, title in zip(curves, titles, strict=True))
     omitted = count - len(curves)
     rest = (
         f" Shown are the {len(curves)} sources that are held back most; {counted(omitted, 'other')} left out."
@@ -63,28 +83,30 @@ def _figure(trace: Trace, curves: Sequence[Curves], count: int) -> Figure:
     )
     return Figure(
         key="frontiers",
-        title="Stable prefix against what was sent",
-        caption="Between the two lines are the messages that have to be kept: every member has everything up"
-        f" to the lower line. Where it is level, one message holds back all that follow.{rest}",
+        title=lines.title,
+        caption=f"{lines.caption}{rest}",
         panels=panels,
     )
 
 
-def _panel(trace: Trace, curves: Curves, title: str) -> Panel:
+def _panel(trace: Trace, curves: Curves, title: str, lines: Lines) -> Panel:
     return Panel(
         title=title,
         x=Axis(f"time [{trace.unit.name}]"),
-        y=Axis("message number"),
-        series=(_steps("sent", trace, curves.sent), _steps("stable", trace, curves.stable)),
+        y=Axis(lines.number),
+        series=(
+            _line(lines.sent, trace, curves.sent, lines.sent_style),
+            _line(lines.stable, trace, curves.stable),
+        ),
     )
 
 
-def _steps(name: str, trace: Trace, curve: Curve) -> Series:
+def _line(name: str, trace: Trace, curve: Curve, style: Style = "steps") -> Series:
     return Series(
         name=name,
         x=tuple(trace.at(int(time)) for time in curve.times),
         y=tuple(float(number) for number in curve.numbers),
-        style="steps",
+        style=style,
     )
 
 
@@ -160,21 +182,22 @@ def _row(trace: Trace, source: Source, told: bool) -> tuple[Any, ...]:
         Cell("–", number=True) if source.stable_us is None else trace.moment(source.stable_us),
         source.left,
     ]
-    return (*row, _waits(source)) if told else tuple(row)
+    return (*row, waits_cell(source)) if told else tuple(row)
 
 
-def _waits(source: Source) -> Cell:
+def waits_cell(source: Source) -> Cell:
+    """Return whom a source waits for."""
     waiting = source.waiting
     if not source.left or waiting is None:
         return Cell("–")
     if waiting.count:
-        return Cell(_people(waiting.names, waiting.count), title=", ".join(map(clean, waiting.names)))
+        return Cell(people(waiting.names, waiting.count), title=", ".join(map(clean, waiting.names)))
     # Had it been sent, somebody would lack it.
     missing = "the first number" if source.stable_seq is None else f"number {source.stable_seq + 1:,}"
     return Cell(f"{missing}, which was never sent")
 
 
-def _people(some: Sequence[str], count: int) -> str:
+def people(some: Sequence[str], count: int) -> str:
     """Return names in a sentence; of many, the first few and how many more."""
     shown = [short(name) for name in some[:4]]
     if not shown:

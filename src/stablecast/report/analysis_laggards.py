@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +15,11 @@ from stablecast.report.analysis_trace import Trace
 from stablecast.report.analysis_units import (
     SECOND,
     Pair,
+    Unit,
     counted,
+    digits,
     duration,
-    message_time,
+    long_unit,
     name_cell,
     names,
     percent,
@@ -33,7 +35,7 @@ MOST_BARS, MOST_ROWS = 15, 50
 NAME = "held back"
 COLUMNS = ("group", "member", "completed_last", "held_us", "held_bytes_us")
 ORDER = (
-    *(("bytes_us", "descending"), ("held_us", "descending"), ("completed_last", "descending")),
+    *(("bytes_us", "descending"), ("amount_us", "descending"), ("completed_last", "descending")),
     *(("group", "ascending"), ("member", "ascending")),
 )
 
@@ -68,51 +70,120 @@ class Laggards:
         return any(one.held_bytes_us for one in self.worst)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """How it is told: of messages that members receive, or of numbers that readers reach."""
+
+    thing: str = "message"
+    who: str = "member"
+    per: Unit = field(default_factory=lambda: Unit("s", SECOND))
+    """The time that amounts are multiplied with."""
+    title: str = "Who holds back"
+    nobody: str = "No message became stable, so nobody was the last."
+    meaning: str = (
+        "Of each stable message somebody was the last to receive it. What it held back is the time by which"
+        " it came after the one before it, summed over these messages"
+    )
+    sized: str = " and weighted with their sizes."
+    unsized: str = "; the sizes of the messages are not known."
+    none_held: str = "Here nobody came after anyone else."
+    fact: str = "{held}; last to receive {count}"
+    worst: str = (
+        "{name} held {held}: it was the last to receive {count} of {stable:,}, on average {each} after the"
+        " one before it."
+    )
+    caption: str = (
+        "Left: what nobody could delete because this member came last. Right: how often it came last."
+    )
+    completed: str = "Last to receive"
+    columns: tuple[str, ...] = ("last of", "share", "each")
+    alike: bool = False
+    """Whether messages are as many as bytes, so that one column tells both."""
+    note: str = (
+        "Last of: messages that it was the last to receive, also as a share of the stable ones. Each:"
+        " how long it came after the one before it, on average."
+    )
+
+    @property
+    def time(self) -> str:
+        """The unit of messages or numbers times how long."""
+        return f"{self.thing}·{self.per.name}"
+
+    def held(self, laggard: Laggard, sized: bool) -> str:
+        """Return how much somebody held back."""
+        if sized:
+            return prefixed(laggard.held_bytes_us / self.per.size, f"B·{self.per.name}")
+        return f"{digits(laggard.held_us / self.per.size)} {self.time}"
+
+
+OF_MESSAGES = Told()
+
+
+def told_of_positions(trace: Trace) -> Told:
+    """Return how it is told of numbers that readers reach."""
+    return Told(
+        thing="number",
+        who="reader",
+        per=long_unit(trace.span_us),
+        title="What it cost",
+        nobody="Nobody was waited for alone, so nothing was kept for one reader only.",
+        meaning="What a reader cost is what had to be kept for it alone: all that every other reader had and"
+        " it had not, times how long",
+        sized=", in bytes × time.",
+        unsized=", in numbers × time: 60 numbers that wait for one reader for a minute make 3,600 number·s,"
+        " or 1 number·h.",
+        none_held="Here nobody was waited for alone.",
+        fact="{held} kept for this reader alone",
+        worst="{name} cost {held}. The frontier moved on by {count} of {stable:,} after waiting for it.",
+        caption="Left: what had to be kept for this reader alone. Right: by how many numbers the frontier"
+        " moved on after it had waited for this reader.",
+        completed="Waited for",
+        columns=("waited for", "share"),
+        alike=True,
+        note="Waited for: numbers by which the frontier moved on after it had waited for this reader, also as"
+        " a share of all that are safe to delete.",
+    )
+
+
 def read_laggards(tables: Tables) -> Laggards:
     """Return the members that held back most."""
-    found = first_rows(
-        (
-            batch.append_column("bytes_us", pc.cast(batch.column("held_bytes_us"), pa.float64()))
-            for batch in tables.batches("laggards", COLUMNS)
-        ),
-        ORDER,
-        MOST_ROWS,
-    )
+    found = first_rows(map(_sortable, tables.batches("laggards", COLUMNS)), ORDER, MOST_ROWS)
     rows = [] if found is None else found.select(COLUMNS).to_pylist()
     return Laggards(
-        worst=[Laggard(**{**row, "held_bytes_us": int(row["held_bytes_us"] or 0)}) for row in rows],
+        worst=[
+            Laggard(**{**row, **{name: int(row[name] or 0) for name in ("held_us", "held_bytes_us")}})
+            for row in rows
+        ],
         count=tables.rows("laggards"),
     )
 
 
-def laggards_section(trace: Trace, laggards: Laggards, stable: int) -> Section:
+def _sortable(batch: pa.Table) -> pa.Table:
+    """Add the amounts as numbers that can be sorted, which decimals cannot everywhere."""
+    held = batch.column("held_us")
+    amount = pc.cast(held, pa.float64()) if pa.types.is_decimal(held.type) else held
+    batch = batch.append_column("amount_us", amount)
+    return batch.append_column("bytes_us", pc.cast(batch.column("held_bytes_us"), pa.float64()))
+
+
+def laggards_section(trace: Trace, laggards: Laggards, stable: int, told: Told = OF_MESSAGES) -> Section:
     """Return the section on who holds back whom."""
     if not laggards.worst:
-        return Section(
-            key=KEY, title="Who holds back", words=("No message became stable, so nobody was the last.",)
-        )
-    words = [
-        "Of each stable message somebody was the last to receive it. What it held back is the time by which"
-        " it came after the one before it, summed over these messages"
-        + (
-            " and weighted with their sizes."
-            if laggards.sized
-            else "; the sizes of the messages are not known."
-        )
-    ]
+        return Section(key=KEY, title=told.title, words=(told.nobody,))
+    words = [told.meaning + (told.sized if laggards.sized else told.unsized)]
     if not any(one.held_us for one in laggards.worst):
-        words.append("Here nobody came after anyone else.")
-        return Section(key=KEY, title="Who holds back", words=tuple(words))
+        words.append(told.none_held)
+        return Section(key=KEY, title=told.title, words=tuple(words))
     return Section(
         key=KEY,
-        title="Who holds back",
-        words=(*words, _worst_words(trace, laggards, stable)),
-        figures=(_figure(trace, laggards),) if len(laggards.worst) > 1 else (),
-        tables=(_table(trace, laggards, stable),),
+        title=told.title,
+        words=(*words, _worst_words(trace, laggards, stable, told)),
+        figures=(_figure(trace, laggards, told),) if len(laggards.worst) > 1 else (),
+        tables=(_table(trace, laggards, stable, told),),
     )
 
 
-def laggards_fact(trace: Trace, laggards: Laggards) -> Fact:
+def laggards_fact(trace: Trace, laggards: Laggards, told: Told = OF_MESSAGES) -> Fact:
     """Return the member that held back most."""
     if not laggards.worst or not laggards.worst[0].held_us:
         return Fact(name="Held back most by", value="nobody", section=KEY)
@@ -120,47 +191,49 @@ def laggards_fact(trace: Trace, laggards: Laggards) -> Fact:
     return Fact(
         name="Held back most by",
         value=trace.named(worst.pair),
-        note=f"{_held(worst, laggards.sized)}; last to receive {counted(worst.completed_last, 'message')}",
+        note=told.fact.format(
+            held=told.held(worst, laggards.sized), count=counted(worst.completed_last, told.thing)
+        ),
         section=KEY,
     )
 
 
-def _worst_words(trace: Trace, laggards: Laggards, stable: int) -> str:
+def _worst_words(trace: Trace, laggards: Laggards, stable: int, told: Told) -> str:
     worst = laggards.worst[0]
-    return (
-        f"{trace.named(worst.pair)} held {_held(worst, laggards.sized)}: it was the last to receive"
-        f" {counted(worst.completed_last, 'message')} of {stable:,}, on average"
-        f" {duration(worst.held_us / max(1, worst.completed_last))} after the one before it."
+    return told.worst.format(
+        name=trace.named(worst.pair),
+        held=told.held(worst, laggards.sized),
+        count=counted(worst.completed_last, told.thing),
+        stable=stable,
+        each=duration(worst.held_us / max(1, worst.completed_last)),
     )
 
 
-def _held(laggard: Laggard, sized: bool) -> str:
-    return prefixed(laggard.held_bytes_us / SECOND, "B·s") if sized else message_time(laggard.held_us)
-
-
-def _figure(trace: Trace, laggards: Laggards) -> Figure:
+def _figure(trace: Trace, laggards: Laggards, told: Told) -> Figure:
     # The first place of an axis is at the bottom, and the worst should be at the top.
     shown = laggards.worst[:MOST_BARS][::-1]
     members = tuple(names([one.pair for one in shown], groups=trace.grouped))
-    y = Axis("member", names=members)
+    y = Axis(told.who, names=members)
     panels = [
         _panel(
-            "Time held back", Axis("messages × time [message·s]"), y, [one.held_us / SECOND for one in shown]
+            "Time held back",
+            Axis(f"{told.thing}s × time [{told.time}]"),
+            y,
+            [told.per.of(one.held_us) for one in shown],
         ),
-        _panel("Last to receive", Axis("messages"), y, [float(one.completed_last) for one in shown]),
+        _panel(told.completed, Axis(f"{told.thing}s"), y, [float(one.completed_last) for one in shown]),
     ]
     if laggards.sized:
-        amounts = [one.held_bytes_us / SECOND for one in shown]
-        unit = prefixed_unit(max(amounts), "B·s")
+        amounts = [told.per.of(one.held_bytes_us) for one in shown]
+        unit = prefixed_unit(max(amounts), f"B·{told.per.name}")
         axis = Axis(f"bytes × time [{unit.name}]")
         panels[0] = _panel("Memory held back", axis, y, [unit.of(amount) for amount in amounts])
     omitted = laggards.count - len(shown)
-    rest = f" {counted(omitted, 'member')} that held back less left out." if omitted else ""
+    rest = f" {counted(omitted, told.who)} that held back less left out." if omitted else ""
     return Figure(
         key=KEY,
-        title="Members that hold back",
-        caption="Left: what nobody could delete because this member came last. Right: how often it came last."
-        + rest,
+        title=f"{told.who.capitalize()}s that hold back",
+        caption=told.caption + rest,
         panels=tuple(panels),
     )
 
@@ -172,37 +245,30 @@ def _panel(title: str, x: Axis, y: Axis, values: list[float]) -> Panel:
     )
 
 
-def _table(trace: Trace, laggards: Laggards, stable: int) -> Table:
+def _table(trace: Trace, laggards: Laggards, stable: int, told: Told) -> Table:
     omitted = laggards.count - len(laggards.worst)
-    columns = (
-        "member",
-        *(("bytes × time",) if laggards.sized else ()),
-        "messages × time",
-        "last of",
-        "share",
-        "each",
-    )
+    amounts = [*(["bytes × time"] if laggards.sized else []), f"{told.thing}s × time"]
+    columns = (told.who, *amounts[: 1 if told.alike else 2], *told.columns)
     return Table(
         key="laggards",
-        title="Members by what they held back",
+        title=f"{told.who.capitalize()}s by what they held back",
         columns=("group", *columns) if trace.grouped else columns,
-        rows=tuple(_row(trace, one, laggards.sized, stable) for one in laggards.worst),
-        note="Last of: messages that it was the last to receive, also as a share of the stable ones. Each:"
-        " how long it came after the one before it, on average."
-        + (f" {counted(omitted, 'member')} that held back less left out." if omitted else ""),
+        rows=tuple(_row(trace, one, laggards.sized, stable, told) for one in laggards.worst),
+        note=told.note + (f" {counted(omitted, told.who)} that held back less left out." if omitted else ""),
     )
 
 
-def _row(trace: Trace, one: Laggard, sized: bool, stable: int) -> tuple[Any, ...]:
+def _row(trace: Trace, one: Laggard, sized: bool, stable: int, told: Told) -> tuple[Any, ...]:
     row: list[Any] = [name_cell(one.group)] if trace.grouped else []
     row.append(name_cell(one.member))
     if sized:
-        amount = prefixed(one.held_bytes_us / SECOND, "B·s")
-        row.append(Cell(amount, title=f"{one.held_bytes_us:,} B·µs", number=True))
+        row.append(Cell(told.held(one, sized), title=f"{one.held_bytes_us:,} B·µs", number=True))
+    if not (sized and told.alike):
+        row.append(Cell(told.held(one, sized=False), title=f"{one.held_us:,} µs", number=True))
+    each = Cell(duration(one.held_us / max(1, one.completed_last)), number=True)
     return (
         *row,
-        Cell(message_time(one.held_us), title=f"{one.held_us:,} µs", number=True),
         one.completed_last,
         Cell(percent(one.completed_last, stable), number=True),
-        Cell(duration(one.held_us / max(1, one.completed_last)), number=True),
+        *((each,) if "each" in told.columns else ()),
     )

@@ -11,13 +11,28 @@ from urllib.parse import quote
 
 from stablecast.report.analysis_buffers import buffers_fact, buffers_section, read_buffers
 from stablecast.report.analysis_frontiers import deletable_fact, frontiers_section
-from stablecast.report.analysis_laggards import Laggards, laggards_fact, laggards_section, read_laggards
+from stablecast.report.analysis_groups import (
+    groups_section,
+    missing_fact,
+    read_groups,
+    retained_fact,
+    safe_fact,
+)
+from stablecast.report.analysis_heads import heads_section
+from stablecast.report.analysis_laggards import (
+    Laggards,
+    laggards_fact,
+    laggards_section,
+    read_laggards,
+    told_of_positions,
+)
 from stablecast.report.analysis_messages import Messages, read_messages
+from stablecast.report.analysis_readers import read_readers, readers_section, way_fact
 from stablecast.report.analysis_section import Fact, Section
-from stablecast.report.analysis_sources import Sources, read_sources
+from stablecast.report.analysis_sources import Sources, read_position_sources, read_sources
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_times import times_fact, times_section
-from stablecast.report.analysis_trace import Trace, read_trace, whole
+from stablecast.report.analysis_trace import Trace, read_position_trace, read_trace, whole
 from stablecast.report.analysis_units import clean, counted, digits, duration, listed, percent
 from stablecast.report.analysis_violations import (
     Violations,
@@ -36,7 +51,9 @@ class AnalysisReport:
     """Everything that the page shows."""
 
     trace: Trace
-    messages: Messages
+    count: int
+    """Messages or numbers that were sent."""
+    stable: int
     sources: Sources
     laggards: Laggards
     violations: Violations
@@ -46,6 +63,7 @@ class AnalysisReport:
     """Sentences under the facts: where times count from, what of the trace could not be read."""
     details: dict[str, str]
     """How the analysis was made."""
+    template: str = "analysis.html.j2"
 
 
 @dataclass(frozen=True)
@@ -68,13 +86,18 @@ class SectionView:
 def read_analysis(folder: Path) -> AnalysisReport:
     """Read what ``stablecast analyze`` wrote, and work out all that the page shows."""
     tables = Tables(folder)
+    return _of_positions(tables) if tables.of_positions else _of_messages(tables)
+
+
+def _of_messages(tables: Tables) -> AnalysisReport:
     messages = read_messages(tables)
     trace = read_trace(tables, messages)
     sources = read_sources(tables, messages)
     buffers, laggards, violations = read_buffers(tables), read_laggards(tables), read_violations(tables)
     return AnalysisReport(
         trace=trace,
-        messages=messages,
+        count=messages.count,
+        stable=messages.stable,
         sources=sources,
         laggards=laggards,
         violations=violations,
@@ -93,8 +116,44 @@ def read_analysis(folder: Path) -> AnalysisReport:
             laggards_section(trace, laggards, messages.stable),
             violations_section(tables, trace, violations),
         ],
-        remarks=_remarks(trace, messages, tables.summary),
+        remarks=_remarks(trace, messages.count, tables.summary),
         details=_details(trace, tables.summary),
+    )
+
+
+def _of_positions(tables: Tables) -> AnalysisReport:
+    trace = read_position_trace(tables)
+    sources = read_position_sources(tables)
+    groups, readers = read_groups(tables), read_readers(tables)
+    laggards, violations = read_laggards(tables), read_violations(tables)
+    told = told_of_positions(trace)
+    whole_of = groups.whole
+    sized = whole_of.retained_bytes is not None
+    return AnalysisReport(
+        trace=trace,
+        count=whole_of.sent,
+        stable=whole_of.stable,
+        sources=sources,
+        laggards=laggards,
+        violations=violations,
+        facts=[
+            safe_fact(trace, groups),
+            retained_fact(trace, groups),
+            way_fact(trace, readers, whole_of.waiting, sized=sized),
+            laggards_fact(trace, laggards, told),
+            violations_fact(violations),
+            *missing_fact(trace, groups),
+        ],
+        sections=[
+            groups_section(trace, groups),
+            readers_section(tables, trace, readers, sources, sized=sized),
+            heads_section(tables, trace, sources, sized=sized),
+            laggards_section(trace, laggards, whole_of.stable, told),
+            violations_section(tables, trace, violations),
+        ],
+        remarks=_remarks(trace, whole_of.sent, tables.summary),
+        details=_details(trace, tables.summary),
+        template="positions.html.j2",
     )
 
 
@@ -119,7 +178,7 @@ def write_report(report: AnalysisReport, page: Path, *, folder: Path, version: s
         path for section in report.sections for figure in section.figures for path in draw(figure, place)
     ]
     content = render(
-        "analysis.html.j2",
+        report.template,
         report=report,
         sections=[_view(section, place.name) for section in report.sections],
         command=f"stablecast report {shlex.quote(str(folder))}",
@@ -157,9 +216,9 @@ def _messages_fact(trace: Trace, messages: Messages) -> Fact:
     )
 
 
-def _remarks(trace: Trace, messages: Messages, summary: dict[str, Any]) -> list[str]:
+def _remarks(trace: Trace, count: int, summary: dict[str, Any]) -> list[str]:
     remarks = []
-    if messages.count:
+    if count:
         remarks.append(f"The trace lasts {duration(trace.last_us - trace.first_us)}. {trace.beginning}")
     bad = whole(summary.get("bad_rows"))
     if bad:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 
 from stablecast.report.analysis_gather import Places, first_rows, gather
 from stablecast.report.analysis_messages import Messages
-from stablecast.report.analysis_tables import Tables
+from stablecast.report.analysis_tables import POSITIONS, Tables
 from stablecast.report.analysis_trace import whole
 from stablecast.report.analysis_units import Pair
 
@@ -18,6 +19,10 @@ MOST_SOURCES = 200
 """The table on the page has no more."""
 KEYS = ("group", "source")
 ORDER = (("left", "descending"), ("waited", "descending"), ("group", "ascending"), ("source", "ascending"))
+POSITION_COLUMNS = POSITIONS["sources"]
+POSITION_ORDER = (
+    *(("left", "descending"), ("oldest_us", "ascending"), ("group", "ascending"), ("source", "ascending")),
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,12 @@ class Source:
     """How many messages may not be deleted."""
     waiting: Waiting | None = None
     """None if the analysis does not tell."""
+    oldest_us: int | None = None
+    """When the first that may not be deleted was sent, if positions tell; None if all may be."""
+    heads_missing: bool = False
+    """Whether nobody told what it has sent, so that the largest position stands for that."""
+    left_bytes: int | None = None
+    """The size of what may not be deleted; None if it is not known."""
 
     @property
     def pair(self) -> Pair:
@@ -77,6 +88,39 @@ def read_sources(tables: Tables, messages: Messages) -> Sources:
         count=ranked.num_rows,
         deletable=messages.count - (pc.sum(ranked.column("left")).as_py() or 0),
     )
+
+
+def read_position_sources(tables: Tables) -> Sources:
+    """Return the sources of an analysis of positions, those first that retain most."""
+    count = deletable = 0
+
+    def with_left() -> Iterator[pa.Table]:
+        nonlocal count, deletable
+        for batch in tables.batches("sources", POSITION_COLUMNS):
+            rows = _with_left(batch, None)
+            count += rows.num_rows
+            # Added up in Python, since all numbers together may be more than 64 bits hold.
+            deletable += sum(pc.subtract(rows.column("messages"), rows.column("left")).to_pylist())
+            yield rows
+
+    first = first_rows(with_left(), POSITION_ORDER, MOST_SOURCES)
+    rows = [] if first is None else first.to_pylist()
+    return Sources(held_back=[_position_source(row) for row in rows], count=count, deletable=deletable)
+
+
+def _position_source(row: dict[str, Any]) -> Source:
+    return replace(
+        _source(row, waiting_of(row)),
+        oldest_us=row["oldest_us"],
+        heads_missing=row["heads_missing"],
+        left_bytes=row["retained_bytes"],
+    )
+
+
+def waiting_of(row: dict[str, Any]) -> Waiting:
+    """Return whom a row of the table of sources waits for."""
+    names = tuple(row["waiting_for"] or ())
+    return Waiting(names, max(len(names), row["waiting"] or 0))
 
 
 def _with_prefix(tables: Tables, by_source: pa.Table) -> pa.Table:
@@ -116,8 +160,7 @@ def _waiting(tables: Tables, pairs: list[Pair]) -> dict[Pair, Waiting]:
     found: dict[Pair, Waiting] = {}
     for batch in tables.batches("sources", (*KEYS, "waiting_for", "waiting")):
         for row in places.add_to(batch).to_pylist():
-            names = tuple(row["waiting_for"] or ())
-            found[pairs[row["place"]]] = Waiting(names, max(len(names), row["waiting"] or 0))
+            found[pairs[row["place"]]] = waiting_of(row)
     return found
 
 

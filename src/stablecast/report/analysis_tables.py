@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,23 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
         *("stable_seq", "stable_us", "waiting_for", "waiting"),
     ),
 }
-NAMES = frozenset({"group", "source", "member", "kind", "last_member"})
+POSITIONS: Mapping[str, tuple[str, ...]] = {
+    "frontiers": (*NEEDED["frontiers"], "blocker"),
+    "sources": (*OPTIONAL["sources"], "oldest_us", "heads_missing", "retained_bytes"),
+    "readers": (
+        *("group", "source", "member", "position", "lag", "behind_since_us", "alone_us"),
+        *("alone_numbers_us", "completed", "without_seq", "blocks", "gone"),
+    ),
+    "laggards": NEEDED["laggards"],
+    "totals": (
+        *("group", "sources", "sent", "stable", "retained", "oldest_frontier_us", "oldest_us", "blocker"),
+    ),
+    "violations": NEEDED["violations"],
+}
+"""What is needed of an analysis of positions."""
+NAMES = frozenset({"group", "source", "member", "kind", "last_member", "blocker"})
 LISTS = frozenset({"waiting_for"})
+FLAGS = frozenset({"heads_missing", "blocks", "gone"})
 BATCH_ROWS = 131_072
 ACCEPTED = "accepted: a folder that 'stablecast analyze' wrote"
 
@@ -40,11 +55,14 @@ class Tables:
     """The tables of one analysis; opening checks that they are there with their columns."""
 
     def __init__(self, folder: Path) -> None:
-        _check_folder(folder)
+        self.of_positions = _is_of_positions(folder)
+        """Whether it is an analysis of heads and positions, not of messages."""
+        needed = POSITIONS if self.of_positions else NEEDED
+        _check_folder(folder, needed)
         self.folder = folder
         self.summary = _read_summary(folder / "summary.json")
-        self._datasets = {name: self._open(name, columns) for name, columns in NEEDED.items()}
-        for name, columns in OPTIONAL.items():
+        self._datasets = {name: self._open(name, columns) for name, columns in needed.items()}
+        for name, columns in ({} if self.of_positions else OPTIONAL).items():
             if (folder / name).is_dir() and not _complaint(dataset := self._read_schema(name), columns):
                 self._datasets[name] = dataset
 
@@ -102,16 +120,23 @@ def _complaint(dataset: ds.Dataset, columns: Sequence[str]) -> str:
             continue
         if column in NAMES and not pa.types.is_string(kind):
             return f"has {kind} in the column {column}, where a name belongs"
-        if column not in NAMES and not (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        if column in FLAGS and not pa.types.is_boolean(kind):
+            return f"has {kind} in the column {column}, where yes or no belongs"
+        if column not in NAMES | FLAGS and not (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
             return f"has {kind} in the column {column}, where a number belongs"
     return ""
 
 
-def _check_folder(folder: Path) -> None:
+def _is_of_positions(folder: Path) -> bool:
+    """Tell by the tables: only messages have one of them, only positions one of readers."""
+    return (folder / "readers").is_dir() and not (folder / "messages").is_dir()
+
+
+def _check_folder(folder: Path, needed: Iterable[str]) -> None:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "is not there"
         raise InvalidInput(f"'{folder}' {what} ({ACCEPTED})")
-    lacking = [name for name in NEEDED if not (folder / name).is_dir()]
+    lacking = [name for name in needed if not (folder / name).is_dir()]
     if not lacking:
         return
     if (folder / "claims.parquet").exists():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from stablecast.report.analysis_messages import Messages
 from stablecast.report.analysis_tables import Tables
-from stablecast.report.analysis_units import Pair, Unit, clock, short, time_unit, utc
+from stablecast.report.analysis_units import Pair, Unit, clock, duration, short, time_unit, utc
 from stablecast.report.view import Cell
 
 
@@ -58,6 +58,14 @@ class Trace:
             number=True,
         )
 
+    def until_end(self, us: int) -> Cell:
+        """Return for how long something has been so at the end; pointing at it shows since when."""
+        return replace(self.moment(us), text=duration(self.last_us - us), title=f"since {self.dated(us)}")
+
+    def dated(self, us: int) -> str:
+        """Return a moment in a sentence: its date if times are those of a clock, else how far in it is."""
+        return utc(us) or f"{clock(us - self.first_us)} after the first row"
+
     @property
     def beginning(self) -> str:
         """A sentence on where times are counted from."""
@@ -81,6 +89,30 @@ def read_trace(tables: Tables, messages: Messages) -> Trace:
         members=whole(summary.get("members")),
         sources=sources,
     )
+
+
+def read_position_trace(tables: Tables) -> Trace:
+    """Take from the summary of positions what it tells, and the rest from the tables."""
+    summary = tables.summary
+    first, last = whole(summary.get("first_us")), whole(summary.get("last_us"))
+    if first is None or last is None:
+        frontiers, sources = (("frontiers", ("time_us",)), ("sources", ("stable_us", "oldest_us")))
+        times = [time for one in (frontiers, sources) for time in _ends(tables, *one)] or [0]
+        first, last = min(times), max(times)
+    return Trace(
+        first_us=first,
+        last_us=last,
+        groups=tables.rows("totals"),
+        members=whole(summary.get("members")),
+        sources=tables.rows("sources"),
+    )
+
+
+def _ends(tables: Tables, name: str, columns: tuple[str, ...]) -> list[int]:
+    """Return the first and the last of some columns of times, of each batch."""
+    batches = tables.batches(name, columns)
+    ends = [pc.min_max(batch.column(column)).as_py() for batch in batches for column in columns]
+    return [time for pair in ends for time in pair.values() if time is not None]
 
 
 def whole(value: Any) -> int | None:

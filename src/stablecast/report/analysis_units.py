@@ -74,6 +74,13 @@ def message_time(us: float) -> str:
     return f"{digits(us / SECOND)} message·s"
 
 
+def long_unit(us: float) -> Unit:
+    """Return the unit for amounts times how long, in something that lasts so long: s, h or days."""
+    if abs(us) < 2 * HOUR:
+        return Unit("s", SECOND)
+    return Unit("h", HOUR) if abs(us) < 2 * DAY else Unit("days", DAY)
+
+
 def percent(part: float, whole: float) -> str:
     """Return a share; nearly all is never called 100 %, nor nearly nothing 0 %."""
     if not whole:

@@ -32,10 +32,20 @@ MEANING: Mapping[str, str] = {
     "missing_send": "a message is named that nobody sent",
     "gap": "numbers are missing among what a source sent",
     "send_out_of_order": "a larger number was sent before a smaller one",
+    "position_beyond_head": "a reader says that it has numbers that were not sent by then",
 }
 """The kinds, the gravest first."""
 BROKEN = ("early_stable", "early_release")
 """These say that a promise was broken; the others may be the log's fault as well."""
+
+
+NONE = "None: nothing was called stable or released too early, and the trace is in order."
+NO_POSITION = "None: no reader's position is beyond what its source had sent."
+BEYOND = (
+    "Nothing beyond the head is called safe to delete, but once the head gets there, the reader is taken to"
+    " have it. The cause may be clocks that differ, heads that are noted late, numbers that count from 0 in"
+    " one place and from 1 in another, or positions that name the next number to be read (--next-offset)."
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ def _by_kind(batch: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 def violations_section(tables: Tables, trace: Trace, violations: Violations) -> Section:
     """Return the section on violations."""
     if not violations.count:
-        words = "None: nothing was called stable or released too early, and the trace is in order."
+        words = NO_POSITION if tables.of_positions else NONE
         return Section(key=KEY, title="Violations", words=(words,))
     flat = [one for first in violations.first.values() for one in first]
     found = dict(zip(map(id, flat), look_up(tables, flat), strict=True))
@@ -95,7 +105,7 @@ def violations_section(tables: Tables, trace: Trace, violations: Violations) -> 
     return Section(
         key=KEY,
         title="Violations",
-        words=_words(violations),
+        words=(BEYOND,) if tables.of_positions else _words(violations),
         tables=(_count_table(violations), *tables_of_kinds),
     )
 
@@ -239,6 +249,14 @@ def _send_out_of_order(one: Violation, found: Found) -> str:
     return f"sent {duration(found.before.sent_us - one.time_us)} before {found.before.seq:,}"
 
 
+def _position_beyond_head(one: Violation, found: Found) -> str:
+    if found.head is None:
+        return f"told {one.seq:,}; its source had sent nothing"
+    if found.head < one.seq:
+        return f"told {one.seq:,}; at the end the head is at {found.head:,}"
+    return f"told {one.seq:,} before it was sent; at the end the head is at {found.head:,}"
+
+
 def _nothing(one: Violation, found: Found) -> str:
     return _since_sending(one, found).lstrip(",; ")
 
@@ -253,5 +271,6 @@ EVIDENCE: Mapping[str, Callable[[Violation, Found], str]] = {
     "missing_send": _missing_send,
     "gap": _gap,
     "send_out_of_order": _send_out_of_order,
+    "position_beyond_head": _position_beyond_head,
 }
 """What is told of each kind, in a few words."""

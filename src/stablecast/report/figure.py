@@ -37,9 +37,11 @@ class Series:
     """A line about each point, shown when it is pointed at; empty for its numbers alone."""
     beside: tuple[str, ...] = ()
     """A word to the upper left of each point; empty for none."""
+    start: tuple[float, ...] = ()
+    """Where each bar from the left begins, for spans of an axis; empty for zero."""
 
     def __post_init__(self) -> None:
-        optional = (self.low, self.high, self.hover, self.beside)
+        optional = (self.low, self.high, self.hover, self.beside, self.start)
         for values in (self.y, *(one or self.x for one in optional)):
             if len(values) != len(self.x):
                 raise ValueError(f"series {self.name}: {len(values)} values for {len(self.x)} points")

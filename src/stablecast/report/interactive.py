@@ -105,7 +105,15 @@ def _faint(colour: str) -> str:
 def _bars(series: Series, look: Look) -> dict[str, Any]:
     pattern = {"pattern": {"shape": look.hatch, "fillmode": "overlay", "size": 7}} if look.hatch else {}
     across = {"orientation": "h"} if series.style == "across" else {}
-    return {"type": "bar", "marker": {"color": look.colour, **pattern}, **across}
+    return {"type": "bar", "marker": {"color": look.colour, **pattern}, **across, **_span(series)}
+
+
+def _span(series: Series) -> dict[str, Any]:
+    """Return where bars begin, and how long they are from there."""
+    if not series.start:
+        return {}
+    lengths = [end - begin for begin, end in zip(series.start, series.x, strict=True)]
+    return {"base": _finite(series.start), "x": _finite(lengths)}
 
 
 def _error_bars(series: Series, look: Look) -> dict[str, Any]:
@@ -126,6 +134,10 @@ def _hover(series: Series, panel: Panel) -> list[str]:
     labels = []
     for k, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
         lines = [f"<b>{html.escape(series.name)}</b>", _quantity(panel.x, x), _quantity(panel.y, y)]
+        if series.start:
+            lines[1:2] = [
+                f"from {show_float(series.start[k])} to {show_float(x)} {split_label(panel.x.label)[1]}"
+            ]
         if series.low and series.high:
             lines.append(f"from {show_float(series.low[k])} to {show_float(series.high[k])}")
         if series.hover:
@@ -154,7 +166,9 @@ def _layout(figure: Figure) -> dict[str, Any]:
         "annotations": [_panel_title(number, p) for number, p in enumerate(figure.panels, start=1)],
     }
     if any(one.style in ("bars", "across") for panel in figure.panels for one in panel.series):
-        layout |= {"barmode": "group", "bargap": 0.2}
+        # Spans of one place lie on one line; they do not overlap.
+        spans = any(one.start for panel in figure.panels for one in panel.series)
+        layout |= {"barmode": "overlay" if spans else "group", "bargap": 0.2}
     for number, panel in enumerate(figure.panels, start=1):
         suffix = "" if number == 1 else str(number)
         layout[f"xaxis{suffix}"] = {**_axis(panel.x), **_bar_ticks(panel), "anchor": f"y{suffix}"}

@@ -234,15 +234,18 @@ def _draw_points(axes: Axes, series: Series, look: Look, order: float) -> None:
 
 
 def _draw_across(axes: Axes, series: Series, look: Look, order: float) -> None:
+    start = series.start or (0.0,) * len(series.x)
     axes.barh(
         series.y,
-        series.x,
+        [end - begin for begin, end in zip(start, series.x, strict=True)],
+        left=start,
         height=FILLED,
         color=look.colour,
         alpha=look.opacity,
         hatch=look.hatch * 3,
-        edgecolor="white",
-        linewidth=0.6,
+        # The edges of many short spans would hide them.
+        edgecolor="none" if series.start and not look.hatch else "white",
+        linewidth=0.0 if series.start else 0.6,
         zorder=order,
         label=_legend_name(series),
     )
