@@ -242,3 +242,20 @@ def test_a_file_that_cannot_be_read_ends_it_with_one_line(spark, tmp_path):
         " short)"
     )
     assert [file.name for file in watched.out.iterdir()] == [HIDDEN]
+
+
+def test_positions_that_arrive_in_parts_are_followed_from_the_first_on(spark, tmp_path):
+    def part(*rows):
+        columns = ("group", "kind", "member", "source", "seq", "time_us")
+        return pa.Table.from_pylist([dict(zip(columns, ("g", *row), strict=True)) for row in rows])
+
+    watched = Watched(spark, tmp_path)
+    watched.arrive("a.parquet", part(("head", None, "p", 9, 1), ("position", "a", "p", 4, 2)))
+    watched.arrive("b.parquet", part(("head", None, "q", 5, 3), ("position", "a", "q", 5, 4)))
+    first = watched.run()
+    assert (first["open"], first["carried_rows"]) == (1, 4)
+    watched.arrive("c.parquet", part(("position", "a", "p", 9, 0)))
+    second = watched.run()
+    assert (second["open"], second["carried_rows"], second["rebuilt"]) == (0, 5, 0)
+    [row] = pq.read_table(watched.out / "readers", filters=[("source", "=", "p")]).to_pylist()
+    assert (row["position"], row["lag"]) == (9, 0)

@@ -38,7 +38,9 @@ PAGES = sorted(ROOT.glob("*.md")) + sorted(DOCS.rglob("*.md"))
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 NOT_RUN = re.compile(r"<!-- not run: (takes minutes|needs a cluster) -->")
 TOML_FILE = re.compile(r"# (\w+\.toml)\n")
-ON_SPARK = re.compile(r"^\$ stablecast (sweep|analyze|watch)|\bspark_session\(", re.MULTILINE)
+ON_SPARK = re.compile(
+    r"^\$ stablecast (sweep|analyze|watch)|\bspark_session\(|\bSparkSession\.builder\b", re.MULTILINE
+)
 SAVED = re.compile(r"<!-- saved as: (\S+) -->")
 PART = re.compile(r"<!-- part of: (\S+) -->")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -90,7 +90,11 @@ def _events(scan: Scan, bad_rows: Mapping[str, int]) -> dict[str, Any]:
     of_positions = is_of_positions(scan.kinds)
     # A source of positions is a member only if it has positions of its own.
     source = roles.NAMED if of_positions else roles.SENT
-    members = [role for role in each if role & roles.HAPPENED and not (of_positions and role & roles.SENT)]
+    members = [
+        role
+        for role in each
+        if role & roles.HAPPENED and not (of_positions and role & roles.SENT and not role & roles.READS)
+    ]
     return {
         "events": scan.events,
         "kinds": dict(scan.kinds),

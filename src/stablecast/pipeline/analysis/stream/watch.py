@@ -292,7 +292,7 @@ class Watch:
         tables = tables_for(events, scan, self._watching.options)
         told = summary_of(scan, state.bad_rows, counted_positions(tables)) | {
             "arrived": read.events.num_rows,
-            "open": sum(count is not None for count in tables["sources"]["waiting"].to_pylist()),
+            "open": sum(count > 0 for count in tables["sources"]["waiting"].to_pylist()),
             "carried_rows": events.num_rows,
         }
         return Done(state, tables, {POSITIONS: events}, told)
