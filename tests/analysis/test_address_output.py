@@ -1,4 +1,4 @@
-"""Tables written to an address: what is there is kept unless it is to be replaced, and a summary comes last."""
+"""Tables at an address: what is there is kept unless it is to be replaced, and a summary comes last."""
 
 import json
 

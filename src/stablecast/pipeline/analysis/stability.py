@@ -37,7 +37,15 @@ from stablecast.delivery.kinds import FirstSeq
 from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.pipeline.analysis.raw_rows import raw_rows, spark_columns
-from stablecast.pipeline.analysis.spread.jobs import ON_DISK, Jobs, expanded, only, tasks_for, together
+from stablecast.pipeline.analysis.spread.jobs import (
+    ON_DISK,
+    Jobs,
+    expanded,
+    frame_of,
+    only,
+    tasks_for,
+    together,
+)
 from stablecast.pipeline.analysis.spread.pack import EVENTS_OF, SEEN, Packing, Seen, events_in
 from stablecast.pipeline.analysis.spread.positions import LARGE, SMALL, Following, members_of, put_together
 from stablecast.pipeline.analysis.spread.rows import COLUMNS, Stepped, collected, packed, unpacked
@@ -261,5 +269,5 @@ def _told(
     seen: Seen,
     kept: Sequence[DataFrame],
 ) -> Tables:
-    every = {**frames, **{name: spark.createDataFrame(table) for name, table in small.items()}}
+    every = {**frames, **{name: frame_of(spark, table) for name, table in small.items()}}
     return Tables(every, summary_of(seen.scan, seen.bad.problems, counts), small, kept)
