@@ -13,7 +13,6 @@ from analysis_plain import TABLES
 from analysis_random_trace import random_trace
 from standalone import StandaloneCluster
 
-from stablecast.analysis.reading.inputs import find_inputs
 from stablecast.cli.main import main
 from stablecast.pipeline.schema import WALL_COLUMNS
 from stablecast.pipeline.session import QUICK_JAVA, java_options
