@@ -35,7 +35,7 @@ from stablecast.errors import InvalidInput
 def watch_command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that files of events arrive in.")],
     out: Annotated[
-        Path, typer.Option(metavar="DIR2", help="Folder for the tables, and for what is carried on.")
+        Path, typer.Option(metavar="DIR2", help="Folder for the tables, and for the state between parts.")
     ],
     once: Annotated[
         bool, typer.Option("--once", help="Read what is there, and leave: for a job that runs now and then.")

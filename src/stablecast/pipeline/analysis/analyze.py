@@ -20,6 +20,7 @@ from stablecast.analysis.output import (
     write_table,
 )
 from stablecast.analysis.reading.inputs import Inputs, find_inputs
+from stablecast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,6 +117,8 @@ def _on_spark(
 
     where = {**origin, "engine": "spark", "spark": spark.version, "master": _master(spark)}
     if is_address(out):
+        if not replace:
+            _check_free_address(spark, str(out))
         say("reading and judging")
         with stability_of_files(spark, inputs, options) as tables:
             summary = _told(tables.summary, where, began)
@@ -158,11 +161,29 @@ def _tidy(folder: Path) -> None:
             file.unlink()
 
 
+def _check_free_address(spark: SparkSession, out: str) -> None:
+    """Refuse an address that holds anything, before anything is computed."""
+    try:
+        held = spark.read.option("recursiveFileLookup", True).text(out).inputFiles()
+    except Exception as error:
+        if "PATH_NOT_FOUND" in str(error):
+            return
+        raise
+    if held:
+        raise InvalidInput(
+            f"the output '{out}' holds something (accepted: a new or empty folder, or --force to replace"
+            " an earlier analysis)"
+        )
+
+
 def _write_to_address(
     spark: SparkSession, tables: Tables, out: str, summary: Mapping[str, Any], *, replace: bool
 ) -> None:
     """Write tables where nothing can be renamed: a folder with a summary, which comes last, is whole."""
     mode = "overwrite" if replace else "error"
+    if replace:
+        # Else the earlier summary would call whole what is being replaced.
+        spark.createDataFrame([], "value string").write.mode(mode).text(f"{out.rstrip('/')}/{SUMMARY}")
     for name in tables.names:
         _write(getattr(tables, name), f"{out.rstrip('/')}/{name}", mode=mode)
     told = spark.createDataFrame([(json.dumps(dict(summary)),)], "value string").coalesce(1)

@@ -37,7 +37,15 @@ from stablecast.delivery.kinds import FirstSeq
 from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.pipeline.analysis.raw_rows import raw_rows, spark_columns
-from stablecast.pipeline.analysis.spread.jobs import ON_DISK, Jobs, expanded, only, tasks_for, together
+from stablecast.pipeline.analysis.spread.jobs import (
+    ON_DISK,
+    Jobs,
+    expanded,
+    frame_of,
+    only,
+    tasks_for,
+    together,
+)
 from stablecast.pipeline.analysis.spread.pack import EVENTS_OF, SEEN, Packing, Seen, events_in
 from stablecast.pipeline.analysis.spread.positions import LARGE, SMALL, Following, members_of, put_together
 from stablecast.pipeline.analysis.spread.rows import COLUMNS, Stepped, collected, unpacked
@@ -81,7 +89,7 @@ class Tables:
     def __getattr__(self, name: str) -> DataFrame:
         if name.startswith("_") or name not in self.names:
             raise AttributeError(f"this analysis has no table '{name}' (it has {', '.join(self.names)})")
-        return self.large[name] if name in self.large else self.spark.createDataFrame(self.small[name])
+        return self.large[name] if name in self.large else frame_of(self.spark, self.small[name])
 
     def release(self) -> None:
         """Let go of what was computed on the way; tables that were not at the driver are computed anew."""

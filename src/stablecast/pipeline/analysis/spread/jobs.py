@@ -181,7 +181,22 @@ _SQL = {"string": "string", "int64": "bigint", "int32": "int", "bool": "boolean"
 
 def ddl(schema: pa.Schema) -> str:
     """Return a schema in Spark's words."""
-    return ", ".join(f"`{field.name}` {_SQL[str(field.type)]}" for field in schema)
+    return ", ".join(f"`{field.name}` {_sql(field.type)}" for field in schema)
+
+
+def _sql(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"array<{_sql(kind.value_type)}>"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    return _SQL[str(kind)]
+
+
+def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """Return a table as a frame; Spark Connect takes no empty table without being told its columns."""
+    if not table.num_rows:
+        return spark.createDataFrame([], ddl(table.schema))
+    return spark.createDataFrame(table)
 
 
 def _counts(ended: list[Ended]) -> Counts:
