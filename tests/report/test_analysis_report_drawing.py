@@ -48,6 +48,7 @@ def test_spans_begin_where_they_begin_and_share_a_line():
     assert plot(across())["layout"]["barmode"] == "group"
     bob = drawn["data"][0]
     assert (bob["base"], bob["x"], bob["y"]) == ([1.0, 4.0], [1.0, 1.0], [0.0, 1.0])
+    assert {trace["width"] for trace in drawn["data"]} == {0.8}
     assert bob["hovertext"][0].split("<br>")[1:] == ["from 1 to 2 h", "member: _bob"]
     assert needs_legend(spans())
 

@@ -254,6 +254,26 @@ def test_several_groups_have_a_sentence_each_and_a_table(tmp_path):
     assert table.note.endswith("10 groups that retain as much or less left out.")
 
 
+def test_sources_that_are_groups_of_their_own_are_named_once(tmp_path):
+    named = {name: f"{name}-group" for name in ("a", "b")}
+    for k, group_of in enumerate(({name: name for name in named}, named)):
+        tables = {
+            name: [{**row, "group": group_of.get(row.get("source", ""), "a")} for row in rows]
+            for name, rows in invented().items()
+        }
+        tables["totals"] = [total(group) for group in group_of.values()]
+        report = read_analysis(write_positions(tmp_path / str(k), SUMMARY, **tables))
+        titles = {
+            title
+            for section in report.sections[1:3]
+            for figure in section.figures
+            for panel in figure.panels
+            for title in panel.y.names or [panel.title]
+        }
+        assert titles == ({"a", "b"} if k == 0 else {"a-group / a", "b-group / b"})
+        assert f"the frontier of a{'' if k == 0 else ' of a-group'} is at 89" in words(report, "readers")
+
+
 def test_of_many_sources_the_worst_are_shown_and_the_others_counted(tmp_path):
     many = 10_000
     report, files, _ = written(
