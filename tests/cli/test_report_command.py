@@ -7,7 +7,7 @@ import pytest
 from stablecast.cli.main import main
 
 sys.path.append(str(Path(__file__).parent.parent / "report"))
-from analysis_report_sample import message, violation, write_analysis
+from analysis_report_sample import message, violation, write_analysis, write_positions
 
 
 @pytest.fixture
@@ -34,6 +34,17 @@ def test_json_is_one_object(analysis, capsys):
     assert told["violations"] == {"early_release": 1}
     assert Path(told["report"]).exists()
     assert all(Path(path).exists() for path in told["figures"])
+
+
+def test_positions_have_a_page_of_their_own(tmp_path, capsys):
+    sent = {"group": "g", "sources": 1, "sent": 9, "stable": 4, "retained": 5, "blocker": "bob"}
+    one = {"group": "g", "source": "a", "messages": 9, "first_seq": 1, "last_seq": 9, "stable_seq": 4}
+    waits = {"stable_us": 5, "waiting_for": ["bob"], "waiting": 1, "oldest_us": 6, "heads_missing": False}
+    folder = write_positions(tmp_path / "p", {"last_us": 9}, totals=[sent], sources=[{**one, **waits}])
+    assert main(["report", str(folder), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["messages"], told["stable"], told["unstable"], told["safe_to_delete"]) == (9, 4, 5, 4)
+    assert "Analysis of positions" in Path(told["report"]).read_text()
 
 
 def test_the_page_may_go_elsewhere(analysis, tmp_path, capsys):

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
+
 STRING, LONG, INT = pa.string(), pa.int64(), pa.int32()
 SCHEMAS = {
     "messages": pa.schema(
@@ -68,6 +70,17 @@ def write_analysis(folder: Path, summary: dict[str, Any] | None = None, **tables
             (folder / name / "_SUCCESS").touch()
     if summary is not None:
         (folder / "summary.json").write_text(json.dumps(summary))
+    return folder
+
+
+def write_positions(folder: Path, summary: dict[str, Any] | None = None, **tables: Rows) -> Path:
+    """Write some tables of positions; those that are not given are empty."""
+    for name, schema in POSITION_SCHEMAS.items():
+        rows = [{**dict.fromkeys(schema.names), **row} for row in tables.get(name, [])]
+        (folder / name).mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / name / "part-0.parquet")
+    if summary is not None:
+        (folder / "summary.json").write_text(json.dumps({"positions": True, **summary}))
     return folder
 
 

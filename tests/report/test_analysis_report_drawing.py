@@ -19,6 +19,15 @@ def across() -> Figure:
     return Figure(key="across", title="t", caption="c", panels=panels)
 
 
+def spans() -> Figure:
+    waited = (
+        Series(name="_bob", x=(2.0, 5.0), y=(0.0, 1.0), start=(1.0, 4.0), style="across"),
+        Series(name="<alice>", x=(4.0,), y=(1.0,), start=(0.0,), style="across"),
+    )
+    panel = Panel(title="t", x=Axis("time [h]"), y=NAMES, series=waited)
+    return Figure(key="spans", title="t", caption="c", panels=(panel,))
+
+
 def area() -> Figure:
     filled = Series(name="_stable", x=(1.0, 10.0, 100.0), y=(1.0, 5.0, 0.0), style="area")
     points = Series(name="$p_", x=(2.0, 20.0), y=(1.0, 2.0), style="points", beside=("p50 <2>", "p99"))
@@ -31,6 +40,17 @@ def test_bars_across_have_names_for_ticks_which_are_text():
     assert [trace["orientation"] for trace in drawn["data"]] == ["h", "h"]
     assert drawn["layout"]["yaxis"]["ticktext"] == ["_bob", "&lt;alice&gt;", "$c_{"]
     assert drawn["data"][0]["hovertext"][1].split("<br>")[-1] == "member: &lt;alice&gt;"
+
+
+def test_spans_begin_where_they_begin_and_share_a_line():
+    drawn = plot(spans())
+    assert drawn["layout"]["barmode"] == "overlay"
+    assert plot(across())["layout"]["barmode"] == "group"
+    bob = drawn["data"][0]
+    assert (bob["base"], bob["x"], bob["y"]) == ([1.0, 4.0], [1.0, 1.0], [0.0, 1.0])
+    assert {trace["width"] for trace in drawn["data"]} == {0.8}
+    assert bob["hovertext"][0].split("<br>")[1:] == ["from 1 to 2 h", "member: _bob"]
+    assert needs_legend(spans())
 
 
 def test_an_axis_of_names_cannot_be_log():
@@ -53,7 +73,7 @@ def test_an_area_is_filled_and_points_have_words_beside_them():
     assert points["mode"] == "markers+text"
 
 
-@pytest.mark.parametrize("figure", [across(), area()], ids=lambda figure: figure.key)
+@pytest.mark.parametrize("figure", [across(), spans(), area()], ids=lambda figure: figure.key)
 def test_both_can_be_printed_whatever_the_names(figure, tmp_path, recwarn):
     svg, png = draw(figure, tmp_path)
     assert png.stat().st_size > 10_000

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from stablecast.report.analysis_curves import CELLS
 from stablecast.report.analysis_gather import Places, gather, integers
-from stablecast.report.analysis_sources import Source, Sources
+from stablecast.report.analysis_sources import Source, Sources, has_own_groups
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_trace import Trace
 from stablecast.report.analysis_units import counted, duration, names
@@ -49,7 +49,7 @@ def blockers_figure(tables: Tables, trace: Trace, sources: Sources) -> Figure | 
         else ""
     )
     # The first place of an axis is at the bottom, and the worst should be at the top.
-    places = names([one.pair for one in shown], groups=trace.grouped)[::-1]
+    places = names([one.pair for one in shown], groups=has_own_groups(trace, shown))[::-1]
     return Figure(
         key="blockers",
         title="Whom the frontier waited for",
@@ -59,7 +59,7 @@ def blockers_figure(tables: Tables, trace: Trace, sources: Sources) -> Figure | 
         f" stood in the way; the last goes to the end of the log if anything is still retained.{rest}",
         panels=(
             Panel(
-                title="Reader that is furthest behind",
+                title="Furthest behind",
                 x=Axis(f"time [{trace.unit.name}]"),
                 y=Axis("source", names=tuple(places)),
                 series=_series(trace, spans, len(shown)),

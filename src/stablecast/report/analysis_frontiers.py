@@ -64,6 +64,8 @@ class Lines(NamedTuple):
     sent: str = "sent"
     stable: str = "stable"
     sent_style: Style = "steps"
+    groups: bool | None = None
+    """Whether sources are told with their groups; None if they are where there are several."""
 
 
 MESSAGE_LINES = Lines()
@@ -73,7 +75,8 @@ def frontier_figure(
     trace: Trace, curves: Sequence[Curves], count: int, lines: Lines = MESSAGE_LINES
 ) -> Figure:
     """Return a panel for each of some sources, of as many as there are: what it sent, and what is stable."""
-    titles = names([one.source.pair for one in curves], groups=trace.grouped)
+    groups = trace.grouped if lines.groups is None else lines.groups
+    titles = names([one.source.pair for one in curves], groups=groups)
     panels = tuple(_panel(trace, one, title, lines) for one, title in zip(curves, titles, strict=True))
     omitted = count - len(curves)
     rest = (

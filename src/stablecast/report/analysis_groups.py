@@ -296,7 +296,7 @@ def _row(trace: Trace, one: Group) -> tuple[Any, ...]:
         amount_cell(one.stable, sized=one.retained_bytes is not None),
         amount_cell(one.retained, sized=one.retained_bytes is not None),
         Cell("–", number=True) if one.oldest_us is None else trace.until_end(one.oldest_us),
-        Cell(waits, title=name_cell(one.blocker).title),
+        Cell(waits, title=name_cell(one.blocker).title, unbroken=True),
     )
 
 

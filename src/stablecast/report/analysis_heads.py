@@ -8,7 +8,7 @@ from stablecast.report.analysis_curves import read_head_curves
 from stablecast.report.analysis_frontiers import MOST_PANELS, Lines, frontier_figure, waits_cell
 from stablecast.report.analysis_groups import amount_cell
 from stablecast.report.analysis_section import Section
-from stablecast.report.analysis_sources import Source, Sources
+from stablecast.report.analysis_sources import Source, Sources, has_own_groups
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_trace import Trace
 from stablecast.report.analysis_units import counted, name_cell
@@ -47,7 +47,14 @@ def heads_section(tables: Tables, trace: Trace, sources: Sources, *, sized: bool
         key=KEY,
         title=TITLE,
         words=_words(sources),
-        figures=(frontier_figure(trace, curves, sources.count, HEADS._replace(caption=caption)),),
+        figures=(
+            frontier_figure(
+                trace,
+                curves,
+                sources.count,
+                HEADS._replace(caption=caption, groups=has_own_groups(trace, shown)),
+            ),
+        ),
         tables=(_table(trace, sources, sized=sized),),
     )
 

@@ -163,12 +163,16 @@ def way_fact(trace: Trace, readers: Readers, waiting: int, *, sized: bool) -> Fa
     since = (
         "" if worst.behind_since_us is None else f", behind for {trace.until_end(worst.behind_since_us).text}"
     )
+    who = (
+        "the only source that retains anything waits"
+        if waiting == 1
+        else f"{worst.blocking:,} of {waiting:,} sources that retain anything"
+        f" {'waits' if worst.blocking == 1 else 'wait'}"
+    )
     return Fact(
         name="In the way",
         value=short(worst.member),
-        note=f"{worst.blocking:,} of {counted(waiting, 'source')} that retain anything"
-        f" {'waits' if worst.blocking == 1 else 'wait'} for it{since}; without it {_freed(worst, sized)} more"
-        " may be deleted",
+        note=f"{who} for it{since}; without it {_freed(worst, sized)} more may be deleted",
         section=KEY,
     )
 
@@ -244,8 +248,8 @@ def _row_of_all(trace: Trace, one: Reader, sized: bool) -> tuple[Any, ...]:
 def _table(trace: Trace, readers: Readers, *, sized: bool) -> Table:
     omitted = readers.rows - len(readers.of_sources)
     columns = (
-        *("reader", "source", "position", "lag", "behind for", "alone for"),
-        *("safe up to", "without it", "freed"),
+        *("reader", "source", "freed", "without it", "safe up to"),
+        *("lag", "behind for", "alone for", "position"),
     )
     return Table(
         key="readers-of-sources",
@@ -253,9 +257,9 @@ def _table(trace: Trace, readers: Readers, *, sized: bool) -> Table:
         columns=("group", *columns) if trace.grouped else columns,
         rows=tuple(_row(trace, one, sized) for one in readers.of_sources),
         note="Without it: where the frontier would be without this reader, and freed: how much more could be"
-        " deleted then. Behind for: how long it has lacked some of what was sent, up to the end of the log."
-        " Alone for: how long it alone kept anything from being deleted, in the whole log. Pointing at a time"
-        " shows since when."
+        " deleted then. Safe up to: where the frontier is. Behind for: how long it has lacked some of what"
+        " was sent, up to the end of the log. Alone for: how long it alone kept anything from being deleted,"
+        " in the whole log. Pointing at a time shows since when."
         + (f" {counted(omitted, 'row')} of readers that hold back less left out." if omitted else ""),
     )
 
@@ -265,11 +269,11 @@ def _row(trace: Trace, one: Reader, sized: bool) -> tuple[Any, ...]:
         *((name_cell(one.group),) if trace.grouped else ()),
         name_cell(one.member),
         name_cell(one.source),
-        _number(one.position),
-        *_lateness(trace, one, sized),
-        _number(one.stable_seq),
-        _number(one.without_seq),
         amount_cell(one.freed, sized=sized),
+        _number(one.without_seq),
+        _number(one.stable_seq),
+        *_lateness(trace, one, sized),
+        _number(one.position),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from stablecast.report.analysis_gather import Places, first_rows, gather
 from stablecast.report.analysis_messages import Messages
 from stablecast.report.analysis_tables import POSITIONS, Tables
-from stablecast.report.analysis_trace import whole
+from stablecast.report.analysis_trace import Trace, whole
 from stablecast.report.analysis_units import Pair
 
 MOST_SOURCES = 200
@@ -73,6 +73,11 @@ class Sources:
     count: int
     deletable: int
     """Messages that may be deleted, of all sources together."""
+
+
+def has_own_groups(trace: Trace, sources: Iterable[Source]) -> bool:
+    """Tell whether the groups of sources say more than their names: not if each is a group of its own."""
+    return trace.grouped and any(one.group != one.name for one in sources)
 
 
 def read_sources(tables: Tables, messages: Messages) -> Sources:

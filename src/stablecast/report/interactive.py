@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from stablecast.report.bars import FILLED
 from stablecast.report.numbers import show_float, split_label
 from stablecast.report.palette import (
     AREA_OPACITY,
@@ -113,7 +114,8 @@ def _span(series: Series) -> dict[str, Any]:
     if not series.start:
         return {}
     lengths = [end - begin for begin, end in zip(series.start, series.x, strict=True)]
-    return {"base": _finite(series.start), "x": _finite(lengths)}
+    # Left to itself, plotly makes bars as wide as the distance of the places that their series has.
+    return {"base": _finite(series.start), "x": _finite(lengths), "width": FILLED}
 
 
 def _error_bars(series: Series, look: Look) -> dict[str, Any]:

@@ -77,8 +77,8 @@ KNOWN = {
     # What is drawn of every analysed trace.
     "sent": Look(ORANGE, "circle"),
     "stable": Look(BLUE, "square"),
-    "head": Look(ORANGE, "circle"),
-    "frontier": Look(BLUE, "square"),
+    "head": Look(ORANGE, "triangle-up"),
+    "frontier": Look(BLUE, "triangle-down"),
     "stable at every member": Look(BLUE, "star"),
     "known to the last member": Look(VERMILLION, "x", "dash"),
     "p50, p90, p99": Look(GREY, "diamond", "dot"),
