@@ -125,6 +125,11 @@ for jobs in (False, True):
     with stability(spark.createDataFrame(pq.read_table(events))) as tables:
         for name in tables.names:
             pq.write_table(getattr(tables, name).toArrow(), f"{out}/{name}-{jobs}.parquet")
+    columns = "group string, kind string, member string, source string, seq long, time_us long"
+    rows = [("g", "head", "s", "s", 5, 1), ("g", "position", "r", "s", 3, 2)]
+    with stability(spark.createDataFrame(rows, columns)) as tables:
+        assert tables.violations.count() == 0
+        assert [row.stable_seq for row in tables.sources.collect()] == [3]
 spark.stop()
 """
 """A session of Spark Connect cannot be in a process with a classic one."""
