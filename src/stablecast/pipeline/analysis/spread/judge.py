@@ -10,7 +10,7 @@ import numpy as np
 
 from stablecast.delivery.claims import Cells, cells_of, claims_of
 from stablecast.delivery.happened import events_of, ordered
-from stablecast.delivery.holding import Changes, Totals, changes_of, summed, totals_of
+from stablecast.delivery.holding import Changes, Totals, changes_of, totals_of
 from stablecast.delivery.judge import Messages, Violations, Waiting, judge
 from stablecast.delivery.kinds import Ints, Longs, chosen
 from stablecast.delivery.laggards import Laggards, laggards_of
@@ -78,16 +78,12 @@ class Judging:
         waiting = waiting_in(runs, order, found.waiting)
         judged = Judged(found.messages, starts, claims, claim_starts, found.violations, waiting)
         yield Row(bucket, JUDGED, packed(judged))
-        changes = summed(changes_of(found.holdings, membership, ends=self.ends))
+        changes = changes_of(found.holdings, membership, ends=self.ends)
         part = parts_of(changes, membership, self.slabs)
         yield from self._changes(changes, part)
         laggards, totals = laggards_of(found.messages, membership), totals_of(found.holdings, membership)
         names = np.flatnonzero((totals.holdings > 0) | (laggards.completed > 0)).astype(np.int32)
-        seen, first = np.unique(part, return_index=True)
-        order_of = np.argsort(part, kind="stable")
-        bounds = np.searchsorted(part[order_of], seen)
-        came = np.add.reduceat(changes.messages[order_of], bounds) if len(seen) else first
-        came_bytes = np.add.reduceat(changes.size[order_of], bounds) if len(seen) else first
+        seen, came, came_bytes = _by_part(changes, part)
         sums = Sums(
             bucket=bucket,
             runs=runs,
@@ -102,11 +98,34 @@ class Judging:
         yield Row(NOWHERE, SUMS, packed(sums))
 
     def _changes(self, changes: Changes, part: Ints) -> Iterator[Row]:
+        """Yield changes by the key of their part, in as few bytes as they need."""
         key = (part.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)) % np.uint64(self.keys)
-        for number in np.unique(key).tolist():
-            rows = np.flatnonzero(key == number)
-            of_part = chosen(changes, rows)._replace(name=part[rows])
-            yield Row(int(number), CHANGES, packed(of_part))
+        order = np.argsort(key.astype(np.uint16), kind="stable")
+        narrow = Changes(
+            part[order].astype(np.int32 if part.max(initial=0) < 1 << 31 else np.int64),
+            changes.time[order],
+            _narrowed(changes.messages[order]),
+            _narrowed(changes.size[order]),
+        )
+        bounds = np.searchsorted(key[order], np.arange(self.keys + 1, dtype=np.uint64))
+        for number in np.flatnonzero(np.diff(bounds)).tolist():
+            yield Row(number, CHANGES, packed(chosen(narrow, slice(bounds[number], bounds[number + 1]))))
+
+
+def _by_part(changes: Changes, part: Ints) -> tuple[Ints, Longs, Longs]:
+    """Return the parts that there are, and what came to be held in each, less what was let go."""
+    seen, place = np.unique(part, return_inverse=True)
+    sums = [np.zeros(len(seen), np.int64) for _ in range(2)]
+    for total, column in zip(sums, (changes.messages, changes.size), strict=True):
+        np.add.at(total, place, column)
+    return seen, sums[0], sums[1]
+
+
+def _narrowed(values: Longs) -> Longs:
+    """Return whole numbers in the narrowest of three types that holds them."""
+    most = int(np.abs(values).max(initial=0))
+    kept: Longs = values.astype(np.int8 if most < 1 << 7 else np.int32 if most < 1 << 31 else np.int64)
+    return kept
 
 
 def parts_of(changes: Changes, membership: Membership, slabs: int) -> Ints:

@@ -59,7 +59,8 @@ class Leveling:
         names = tables.Names(self.membership)
         for key, together in by_bucket(rows):
             parts = [unpacked(row.data) for row in together]
-            changes = Changes(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+            columns = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
+            changes = Changes(*columns)
             peaks, occupancy = self._levels(summed(changes))
             if len(occupancy.name):
                 yield Row(key, OCCUPANCY, as_bytes(tables.occupancy_table(occupancy, names)))
