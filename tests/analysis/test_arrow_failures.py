@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablecast.analysis.reading.addresses import can_open
-from stablecast.analysis.reading.classify import KIND_CODES, classify
+from stablecast.analysis.reading.classify import classify
 from stablecast.analysis.reading.events import classified_piece, read_events
 from stablecast.analysis.reading.files import pieces, raw_batches
 from stablecast.analysis.reading.foreign import Foreign
 from stablecast.analysis.reading.inputs import Input, Inputs, find_inputs
 from stablecast.analysis.reading.line_blocks import line_blocks
+from stablecast.delivery.kinds import KINDS
 from stablecast.errors import InvalidInput
 from stablecast.trace.log import EventLog
 
@@ -177,7 +178,7 @@ def test_what_is_not_on_this_machine_is_looked_at_by_arrow(tmp_path):
     def read(path, format, foreign=None):
         found = list(read_events(elsewhere(path, format), foreign or Foreign()))
         rows = [row for one in found for row in one.events.to_pylist()]
-        return [row | {"kind": KIND_CODES[row["kind"]]} for row in rows]
+        return [row | {"kind": KINDS[row["kind"]]} for row in rows]
 
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "x.jsonl").write_text(line())

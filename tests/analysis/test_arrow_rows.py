@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stablecast.analysis.reading.classify import EVENTS, KIND_CODES
+from stablecast.analysis.reading.classify import EVENTS
 from stablecast.analysis.reading.events import read_events
 from stablecast.analysis.reading.foreign import TIME_UNITS, Foreign
 from stablecast.analysis.reading.inputs import find_inputs
 from stablecast.analysis.reading.json_lines import JsonReader
+from stablecast.delivery.kinds import KINDS
 
 NAMES = ("group", "kind", "member", "source", "seq", "time_us", "bytes")
 GOOD = {"group": "g", "kind": "receive", "member": "b", "source": "a", "seq": 1, "time_us": 5, "bytes": 7}
@@ -36,7 +37,7 @@ def read(*paths, foreign=None, first_seq=1):
         assert one.events.schema == EVENTS
         assert set(one.examples) == set(one.problems)
         bad.update(one.problems)
-    return [tuple(KIND_CODES[row[n]] if n == "kind" else row[n] for n in NAMES) for row in rows], bad
+    return [tuple(KINDS[row[n]] if n == "kind" else row[n] for n in NAMES) for row in rows], bad
 
 
 def values(*rows):
@@ -479,7 +480,7 @@ def test_lines_of_json_that_arrow_would_read_otherwise(tmp_path):
 @pytest.mark.parametrize("encode", [False, True])
 def test_text_and_parquet_of_the_same_rows_classify_the_same(tmp_path, encode):
     rng = random.Random(5)
-    kinds = [*KIND_CODES, "odd", None]
+    kinds = [*KINDS, "odd", None]
     rows = [
         {
             "group": rng.choice(["g", "h", None]),

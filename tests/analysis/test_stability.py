@@ -5,7 +5,6 @@ import random
 import subprocess
 import sys
 
-import pyarrow as pa
 import pytest
 from analysis_compare import differences, rows_of
 from analysis_random_trace import random_trace
@@ -170,11 +169,3 @@ def test_nothing_that_connect_lacks_is_used():
         text = file.read_text(encoding="utf-8")
         for word in ("sparkContext", "_jvm", ".rdd", "_jdf"):
             assert word not in text, f"{file.name} uses {word}"
-
-
-def test_kinds_of_arrow_and_of_kernels_are_the_same():
-    from stablecast.analysis.reading.classify import KIND_CODES
-    from stablecast.delivery.kinds import KINDS
-
-    assert KIND_CODES == KINDS
-    assert pa.array(KINDS).type == pa.string()

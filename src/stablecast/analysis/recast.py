@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from stablecast.analysis.reading.classify import KIND_CODES
-from stablecast.delivery.kinds import HEAD, POSITION, RECEIVE, RELEASE, SEND, STABLE
+from stablecast.delivery.kinds import HEAD, KINDS, POSITION, RECEIVE, RELEASE, SEND, STABLE
 
 
 def as_positions(events: pa.Table) -> pa.Table:
@@ -22,5 +21,5 @@ def as_positions(events: pa.Table) -> pa.Table:
 def with_kinds(events: pa.Table) -> pa.Table:
     """Return events with names of kinds in place of their numbers."""
     codes = events["kind"].combine_chunks().cast(pa.int32())
-    kinds = pa.DictionaryArray.from_arrays(codes, pa.array(KIND_CODES))
+    kinds = pa.DictionaryArray.from_arrays(codes, pa.array(KINDS))
     return events.set_column(events.column_names.index("kind"), "kind", kinds)

@@ -36,10 +36,8 @@ from stablecast.analysis.reading.mapping import Part
 from stablecast.analysis.reading.problems import BYTES_MAX, FARTHEST, reasons
 from stablecast.analysis.reading.raw import UNREAD, row_text, value_of
 from stablecast.analysis.reading.values import microseconds, name_of, whole_number
+from stablecast.delivery.kinds import FAIL, HEAD, JOIN, KINDS, LEAVE, POSITION, SEND, STABLE
 
-KIND_CODES = ("send", "stable", "receive", "release", "join", "leave", "fail", "head", "position")
-"""Kinds; an event has its place here."""
-SEND, STABLE, RECEIVE, RELEASE, JOIN, LEAVE, FAIL, HEAD, POSITION = range(len(KIND_CODES))
 CHANGES = (JOIN, LEAVE, FAIL)
 """Kinds that are about the membership; all others are about a message or a position."""
 CUMULATIVE = (STABLE, HEAD, POSITION)
@@ -364,7 +362,7 @@ def _kind_code(name: str, meanings: Mapping[str, str]) -> int:
     meaning = meanings.get(name, name)
     if meaning == SKIPPED and name in meanings:
         return _LEFT_OUT
-    return KIND_CODES.index(meaning) if meaning in KIND_CODES else _UNKNOWN
+    return KINDS.index(meaning) if meaning in KINDS else _UNKNOWN
 
 
 def _by_code(of_kinds: Sequence[int]) -> Ints:
@@ -372,15 +370,15 @@ def _by_code(of_kinds: Sequence[int]) -> Ints:
     return np.array([*of_kinds, *[0] * -_LEFT_OUT], np.int64)
 
 
-_ABOUT_MESSAGE = _by_code([code not in CHANGES for code in range(len(KIND_CODES))]).astype(np.bool_)
+_ABOUT_MESSAGE = _by_code([code not in CHANGES for code in range(len(KINDS))]).astype(np.bool_)
 
 
 def _lowest(first_seq: int | str) -> Ints:
     """Return the lowest number that each kind may have."""
     if first_seq == EARLIEST:
-        return _by_code([0] * len(KIND_CODES))
+        return _by_code([0] * len(KINDS))
     first = int(first_seq)
-    return _by_code([first - (code in CUMULATIVE) for code in range(len(KIND_CODES))])
+    return _by_code([first - (code in CUMULATIVE) for code in range(len(KINDS))])
 
 
 def _numbers(values: pa.Array | None, rows: int) -> _Numbers:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from stablecast.analysis.reading.arrays import Ints, array_of, as_array, numbers_of
 from stablecast.analysis.reading.bad_rows import KNOWN_KINDS, LEAVE_OUT
-from stablecast.analysis.reading.classify import HEAD, KIND_CODES, POSITION, RECEIVE, SEND, classify
+from stablecast.analysis.reading.classify import classify
 from stablecast.analysis.reading.events import FAIL
 from stablecast.analysis.reading.files import Piece, first_rows, pieces
 from stablecast.analysis.reading.foreign import TIME_UNITS, Foreign, check_first_seq
@@ -22,6 +22,7 @@ from stablecast.analysis.reading.inputs import Inputs
 from stablecast.analysis.reading.mapping import plan_parts
 from stablecast.analysis.reading.raw import value_of
 from stablecast.analysis.reading.values import microseconds, name_of
+from stablecast.delivery.kinds import HEAD, KINDS, POSITION, RECEIVE, SEND
 from stablecast.errors import InvalidInput
 
 ROWS_LOOKED_AT = 1_000
@@ -84,7 +85,7 @@ def _check_kinds(piece: Piece, rows: pa.RecordBatch, foreign: Foreign) -> None:
         return
     coded = name_of(values)
     written = coded.dictionary.take(coded.indices.unique().drop_null()).to_pylist()
-    unknown = sorted(name for name in written if foreign.kinds.get(name, name) not in (*KIND_CODES, "-"))
+    unknown = sorted(name for name in written if foreign.kinds.get(name, name) not in (*KINDS, "-"))
     unknown = [name for name in unknown if name not in foreign.kinds]
     if unknown:
         names = ", ".join(f"'{name}'" for name in unknown[:NAMES_SHOWN])

@@ -72,11 +72,6 @@ def plan_parts(inputs: Inputs, foreign: Foreign) -> list[Part]:
     return parts + [_of_files(part, files) for part, files in groups.values()]
 
 
-def check_columns(inputs: Inputs, foreign: Foreign) -> None:
-    """Refuse files of this machine whose columns do not fit, before Spark has to start."""
-    plan_parts(Inputs(tuple(file for file in inputs.files if file.head is not None)), foreign)
-
-
 def missing_line(missing: Iterable[str], foreign: Foreign, present: Sequence[str], name: str) -> str:
     """Say which columns are missing in a file, what it has, and what would help."""
     words, hints = [], []

@@ -121,20 +121,6 @@ def related(one: Decisions, other: Decisions) -> float:
     return float(np.corrcoef(a, b)[0, 1] * np.sqrt(a.size))
 
 
-def shared_share(one: Decisions, other: Decisions, C: float) -> tuple[float, float]:
-    """Return how many of a message's bufferers also buffer its relative, on average and at worst.
-
-    The first is over what chance gives, so 1 if they are unrelated. The worst is the share of pairs of
-    messages with two or more bufferers each whose bufferers are all the same, which chance almost never
-    gives.
-    """
-    both, n = (one & other).sum(axis=1), one.shape[1]
-    mine, theirs = one.sum(axis=1), other.sum(axis=1)
-    some = (mine >= 2) & (theirs >= 2)
-    same = (both == mine) & (both == theirs) & some
-    return float(both.sum() / (mine.sum() * C / n)), float(same.sum() / max(1, some.sum()))
-
-
 def _chi_square(observed: NDArray[np.int64], expected: Floats) -> tuple[float, int]:
     """Return chi-square and degrees of freedom, pooling the ends where fewer than 5 are expected."""
     likely = np.flatnonzero(expected >= 5)

@@ -25,6 +25,7 @@ from stablecast.analysis.reading.heads import (
 )
 from stablecast.analysis.reading.inputs import Input, Inputs
 from stablecast.analysis.reading.mapping import Part, missing_line, plan_parts
+from stablecast.analysis.reading.raw import UNREAD
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.failures import readable_error
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as Values
     from pyspark.sql import DataFrame, SparkSession
 
-UNREAD = "_stablecast_unread"
-"""Column with the text of a line that is no row."""
 _LINE_OPTIONS = {"columnNameOfCorruptRecord": UNREAD, "mode": "PERMISSIVE"}
 _CSV_OPTIONS: dict[str, bool | str] = {
     "header": True,

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 SMALL_EVENTS = 4_000_000
 """Up to so many events the driver is done sooner than several jobs would be."""
 EVENTS_PER_BUCKET = 500_000
-BYTES_PER_EVENT = {PARQUET: 8}
 TEXT_BYTES_PER_EVENT = 60
 UNKNOWN_BUCKETS = 256
 MOST_BUCKETS = 8192
@@ -225,7 +224,7 @@ def _tables(
             return _at_driver(spark, rows, seen, options)
         if is_of_positions(seen.scan.kinds):
             return _positions(spark, rows, seen, options, buckets)
-        made = Jobs(spark, rows, seen.scan, first_seq=options.first_seq).run(buckets)
+        made = Jobs(rows, seen.scan, first_seq=options.first_seq).run(buckets)
         return _told(spark, made.frames, made.small, made.counts, seen, made.kept)
     finally:
         rows.unpersist()

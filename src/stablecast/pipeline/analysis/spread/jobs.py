@@ -64,8 +64,7 @@ class Found:
 class Jobs:
     """The steps after packing, each once."""
 
-    def __init__(self, spark: SparkSession, packed: DataFrame, scan: Scan, *, first_seq: FirstSeq) -> None:
-        self._spark = spark
+    def __init__(self, packed: DataFrame, scan: Scan, *, first_seq: FirstSeq) -> None:
         self._packed = packed
         self._scan = scan
         self._first_seq = first_seq

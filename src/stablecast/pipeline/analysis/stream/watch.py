@@ -29,7 +29,7 @@ from stablecast.analysis.reading.foreign import Foreign
 from stablecast.analysis.reading.inputs import find_inputs, plain_name
 from stablecast.analysis.recast import as_positions
 from stablecast.analysis.summary import counted_durations, counted_positions, is_of_positions, summary_of
-from stablecast.delivery.fold import Folded, Patience, Untimely, fold
+from stablecast.delivery.fold import Folded, Patience, Untimely, fold, folded_anew
 from stablecast.delivery.fold import State as Kept
 from stablecast.delivery.scan import merged, scan_of
 from stablecast.errors import InvalidInput
@@ -236,7 +236,7 @@ class Watch:
             folded = fold(start, read.events, patience, first_seq=self._watching.options.first_seq)
         except Untimely:
             self._say(f"part {part}: something came too late for what is settled; computing everything anew")
-            return self._anew(state, patience.doubled(), read.events.num_rows)
+            return self._anew(state, patience, read.events.num_rows)
         return self._added(state, folded, read.events.num_rows)
 
     def _read(self, inputs: Sequence[str]) -> Read:
@@ -252,10 +252,11 @@ class Watch:
         return Read(pa.concat_tables(tables).unify_dictionaries(), bad)
 
     def _anew(self, state: State, patience: Patience, arrived: int) -> Done:
-        """Fold everything so far as one part."""
+        """Fold everything so far as one part, with twice the patience."""
         _check_still_there(state.inputs)
         every = self._read(state.inputs)
-        folded = fold(Kept.nothing(), every.events, patience, first_seq=self._watching.options.first_seq)
+        first_seq = self._watching.options.first_seq
+        folded, patience = folded_anew([every.events], patience, first_seq=first_seq)
         again = replace(
             state,
             files={},
