@@ -9,10 +9,12 @@ ROWS_SHOWN = 5
 
 
 def rows_of(table):
-    """Return the rows of a table: Arrow's, or rows already."""
+    """Return the rows of a table: Arrow's, or rows already; lists in them as tuples."""
     if isinstance(table, list):
         return table
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    columns = (column.to_pylist() for column in table.columns)
+    hashable = ([tuple(v) if isinstance(v, list) else v for v in column] for column in columns)
+    return list(zip(*hashable, strict=True))
 
 
 def differences(left, right):

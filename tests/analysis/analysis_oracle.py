@@ -330,7 +330,10 @@ def _compute(database, source, first_seq):
 
 
 def _name_events(database, source):
-    if isinstance(source, str | Path | list):
+    """Call events by their name: of Parquet files, of a query, or of an Arrow table."""
+    if isinstance(source, str) and source.startswith("SELECT"):
+        database.execute(f"CREATE OR REPLACE TEMP TABLE trace AS {source}")  # so that they are read once
+    elif isinstance(source, str | Path | list):
         paths = [source] if isinstance(source, str | Path) else source
         paths = [f"{path}/**/*.parquet" if Path(path).is_dir() else str(path) for path in paths]
         database.read_parquet(paths).create_view("trace", replace=True)

@@ -17,6 +17,8 @@ from stablecast.pipeline.analysis import stability as module
 from stablecast.spark import stability
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
+BLOCKED = 2642253570
+"""Of a trace in which several buckets have sources that wait for somebody."""
 POSITIONS = [
     ("orders", "head", "orders", "orders", 10, 1_000, None),
     ("orders", "position", "billing", "orders", 7, 2_000, None),
@@ -27,12 +29,12 @@ POSITIONS = [
 SCHEMA = "group string, kind string, member string, source string, seq long, time_us long, bytes int"
 
 
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory):
+@pytest.fixture(scope="module", params=[SEED, BLOCKED], ids=["any", "blocked"])
+def trace(request, tmp_path_factory):
     """A trace as a table, and its tables as one process makes them of files."""
     import pyarrow.parquet as pq
 
-    table = random_trace(SEED, groups=2, members=6, sources=3, messages=300)
+    table = random_trace(request.param, groups=2, members=6, sources=3, messages=300)
     file = tmp_path_factory.mktemp("trace") / "trace.parquet"
     pq.write_table(table, file)
     return table, analyze_files(find_inputs([str(file)]), Options()).tables
@@ -50,7 +52,7 @@ def test_a_data_frame_gives_the_tables_of_one_process(spark, trace, monkeypatch,
         assert set(tables.names) == set(expected)
         for name, ours in expected.items():
             found = differences(getattr(tables, name).toArrow(), ours)
-            assert not found, f"seed {SEED}, {name}: {found}"
+            assert not found, f"seeds {SEED}, {BLOCKED}; {name}: {found}"
         assert tables.summary["messages"] == expected["messages"].num_rows
 
 
@@ -134,6 +136,7 @@ spark.stop()
 """A session of Spark Connect cannot be in a process with a classic one."""
 
 
+@pytest.mark.parametrize("trace", [BLOCKED], ids=["blocked"], indirect=True)
 def test_a_session_of_spark_connect_gives_the_same(trace, tmp_path):
     import pyarrow.parquet as pq
 

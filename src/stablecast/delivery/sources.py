@@ -10,7 +10,7 @@ import pyarrow as pa
 from stablecast.compiling import kernel
 from stablecast.delivery.happened import Ordered
 from stablecast.delivery.judge import Messages, Waiting
-from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, chosen
+from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, chosen, shortened
 from stablecast.delivery.line import Line, Runs, Start
 from stablecast.delivery.tables import SCHEMAS, Names, in_schema
 
@@ -30,13 +30,11 @@ class Ends(NamedTuple):
 def waiting_in(runs: Runs, order: Ordered, waiting: Waiting) -> Waiting:
     """Return who is waited for in each of these runs; nobody in those of which no event is at hand."""
     if np.array_equal(runs.source, order.run_source) and np.array_equal(runs.number, order.run_number):
-        return waiting
+        return shortened(waiting, len(runs.source))
     every = zip(order.run_source.tolist(), order.run_number.tolist(), strict=True)
     place = {key: k for k, key in enumerate(every)}
     asked = zip(runs.source.tolist(), runs.number.tolist(), strict=True)
-    none = Waiting(np.zeros(1, np.int32), np.zeros((1, waiting.stays.shape[1]), np.int32))
-    known = Waiting(*(np.concatenate(columns) for columns in zip(waiting, none, strict=True)))
-    return chosen(known, np.array([place.get(key, len(place)) for key in asked], np.int64))
+    return chosen(waiting, np.array([place.get(key, len(place)) for key in asked], np.int64))
 
 
 def ends_of(starts: Longs, messages: Messages, line: Line, waiting: Waiting) -> Ends:
