@@ -1,8 +1,8 @@
 """Measure the analysis of delivery traces: against DuckDB, as events grow, at ten times that, as a stream.
 
-`python -m benchmarks.delivery FOLDER duckdb|releases|local|growth|large|stream` makes the traces that it
-needs in FOLDER, once.  Times are printed and never judged; what is compared was measured in one run, on the
-same files.
+`python -m benchmarks.delivery FOLDER duckdb|releases|foreign|shapes|local|growth|large|stream` makes the
+traces that it needs in FOLDER, once.  Times are printed and never judged; what is compared was measured in
+one run, on the same files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ ORACLE = Path(__file__).parents[1] / "tests" / "analysis"
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.delivery", description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("what", choices=("duckdb", "releases", "local", "growth", "large", "stream"))
+    parser.add_argument(
+        "what", choices=("duckdb", "releases", "foreign", "shapes", "local", "growth", "large", "stream")
+    )
     parser.add_argument(
         "--receives", type=int, help="instead of 20, 80 (growth: the most), 200 or 50 million"
     )
@@ -42,6 +44,8 @@ def main() -> int:
     parts: dict[str, Callable[[Any], bool]] = {
         "duckdb": against_duckdb,
         "releases": with_releases,
+        "foreign": foreign_logs,
+        "shapes": shapes,
         "local": without_spark,
         "growth": growth,
         "large": large,
@@ -50,12 +54,13 @@ def main() -> int:
     return 0 if parts[options.what](options) else 1
 
 
-def _trace(folder: Path, receives: int, files: int = 8, **how: bool) -> Path:
-    name = f"events-{receives}" + "".join(f"-{key}" for key, value in how.items() if value)
-    place = folder / name
+def _trace(folder: Path, receives: int, files: int = 8, members: int = MEMBERS, **how: int) -> Path:
+    shape = {"members": members} if members != MEMBERS else {}
+    words = [key if value is True else f"{value}-{key}" for key, value in (shape | how).items() if value]
+    place = folder / "-".join(["events", str(receives), *words])
     if not place.exists():
         print(f"# making {place}", file=sys.stderr)
-        big_trace(place, receives, MEMBERS, files=files, **how)
+        big_trace(place, receives, members, files=files, **how)  # type: ignore[arg-type]
     size = sum(file.stat().st_size for file in place.glob("*.parquet"))
     rows = sum(pq.read_metadata(file).num_rows for file in place.glob("*.parquet"))
     print(f"{place.name}: {rows:,} events, {size / 1e6:,.0f} MB")
@@ -70,7 +75,7 @@ def _session(options: Any) -> Any:
     return build_session(master=options.master, conf=conf)
 
 
-def _analysed(spark: Any, events: Path, out: Path) -> float:
+def _analysed(spark: Any, events: Path, out: Path, options: Any = None) -> float:
     from stablecast.pipeline.analysis.analyze import analyze
 
     shutil.rmtree(out, ignore_errors=True)
@@ -79,7 +84,7 @@ def _analysed(spark: Any, events: Path, out: Path) -> float:
     def say(step: str) -> None:
         print(f"# {time.perf_counter() - began:6.1f} s: {step}", file=sys.stderr)
 
-    analyze([events], out, spark=spark, say=say)
+    analyze([events], out, spark=spark, options=options, say=say)
     print(f"# the largest worker of Python had {_worker_gib():.2f} GiB", file=sys.stderr)
     return time.perf_counter() - began
 
@@ -129,27 +134,66 @@ def with_releases(options: Any) -> bool:
 
 def against_duckdb(options: Any, *, releases: bool = False) -> bool:
     """Print Spark's time beside DuckDB's, both warm, and tell whether their tables agree."""
+    how = {"claims": True} | ({"releases": True} if releases else {})
+    events = _trace(options.folder, options.receives or 20_000_000, **how)
+    files = [str(file) for file in sorted(events.glob("*.parquet"))]
+    return _beside_duckdb(options, _session(options), events, files)
+
+
+def _beside_duckdb(
+    options: Any, spark: Any, events: Path, source: str | list[str], asked: Any = None
+) -> bool:
+    """Analyse twice with Spark and twice with DuckDB, which reads files or what a query gives."""
     sys.path.insert(0, str(ORACLE))
     import analysis_oracle
 
-    how = {"claims": True} | ({"releases": True} if releases else {})
-    events = _trace(options.folder, options.receives or 20_000_000, **how)
-    spark = _session(options)
     out = options.folder / "spark-tables"
-    first = _analysed(spark, events, out)
-    warm = _analysed(spark, events, out)
+    first = _analysed(spark, events, out, asked)
+    warm = _analysed(spark, events, out, asked)
     print(f"Spark {first:.1f} s, warm {warm:.1f} s, Java's peak {_peak_gib():.1f} GiB", flush=True)
-    files = [str(file) for file in sorted(events.glob("*.parquet"))]
     duck = options.folder / "duck-tables"
     times = []
     for _ in range(2):
         shutil.rmtree(duck, ignore_errors=True)
         duck.mkdir()
         began = time.perf_counter()
-        analysis_oracle.write(files, str(duck))
+        analysis_oracle.write(source, str(duck))
         times.append(time.perf_counter() - began)
     print(f"DuckDB {times[0]:.1f} s, warm {times[1]:.1f} s; ratio of the warm ones {warm / times[1]:.2f}")
     return _same_counts(out, duck)
+
+
+def foreign_logs(options: Any) -> bool:
+    """Print Spark's time beside DuckDB's for JSON Lines and CSV with other columns, kinds and times."""
+    from benchmarks import foreign_logs as logs
+
+    events = _trace(options.folder, options.receives or 20_000_000, claims=True)
+    spark = _session(options)
+    same = True
+    for log in (logs.JSON, logs.CSV):
+        folder = log.made_of(events)
+        same &= _beside_duckdb(options, spark, folder, log.query(folder), log.options())
+    return same
+
+
+def shapes(options: Any) -> bool:
+    """Print the time of as many receipts of one source, of forty, of many members, of many groups."""
+    spark = _session(options)
+    receives = options.receives or 20_000_000
+    kinds: list[dict[str, int]] = [
+        {},
+        {"sources": 1},
+        {"sources": 40},
+        {"members": 5_000},
+        {"groups": 1_000, "members": 20},
+    ]
+    traces = [_trace(options.folder, receives, **kind, claims=True) for kind in kinds]
+    out = options.folder / "shaped"
+    _analysed(spark, traces[0], out)
+    times = [_analysed(spark, events, out) for events in traces]
+    for events, took in zip(traces, times, strict=True):
+        print(f"{events.name}: {took:.1f} s, {took / times[0]:.2f} of the first")
+    return True
 
 
 def _same_counts(one: Path, other: Path) -> bool:

@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,10 +33,12 @@ CLAIM_EVERY = 50
 class Group:
     """What a healthy group is like."""
 
+    groups: int
+    """As many groups of this kind, side by side."""
     members: int
     sources: int
     mean_gap_us: float
-    """Between one message and the next, of all sources together."""
+    """Between one message and the next, of all sources of all groups together."""
     delay_us: float
     """Median of the delays to the fastest member; the slowest takes three times as long."""
     claims: bool
@@ -47,6 +50,7 @@ class Group:
 class Rows:
     """Events as columns of numbers, a row each; an absent size is -1."""
 
+    group: Ints
     kind: Ints
     member: Ints
     source: Ints
@@ -58,7 +62,14 @@ class Rows:
         return Rows(*(column[places] for column in self.columns()))
 
     def columns(self) -> tuple[Ints, ...]:
-        return (self.kind, self.member, self.source, self.seq, self.time_us, self.size)
+        return (self.group, self.kind, self.member, self.source, self.seq, self.time_us, self.size)
+
+
+class Names(NamedTuple):
+    """What groups and members are called."""
+
+    groups: list[str]
+    members: list[str]
 
 
 def big_trace(
@@ -66,6 +77,7 @@ def big_trace(
     receives: int,
     members: int = 40,
     *,
+    groups: int = 1,
     sources: int = 4,
     claims: bool = False,
     releases: bool = False,
@@ -80,9 +92,12 @@ def big_trace(
     is true; ``releases`` lets it release every message, once that is safe.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    group = Group(members, sources, mean_gap_us, delay_us, claims, releases, seed)
+    group = Group(groups, members, sources, mean_gap_us, delay_us, claims, releases, seed)
     messages = max(1, receives // members)
-    names = [f"m{number:03d}" for number in range(members)]
+    names = Names(
+        ["group"] if groups == 1 else [f"g{number:04d}" for number in range(groups)],
+        [f"m{number:03d}" for number in range(members)],
+    )
     paths = [folder / f"part-{number:03d}.parquet" for number in range(files)]
     batches = _batches(group, messages, -(-messages // files))
     for number, path in enumerate(paths):
@@ -99,8 +114,8 @@ def _batches(group: Group, messages: int, most: int) -> Iterator[tuple[Rows, int
     """Yield rows in order of time, and how many messages were sent so far; not more than ``most`` at once."""
     random = np.random.default_rng(group.seed)
     at_once = min(most, max(1, ROWS_AT_ONCE // (group.members * (2 if group.releases else 1))))
-    numbers = np.zeros(group.sources, np.int64)
-    prefix_us = np.zeros(group.sources, np.int64)
+    streams = group.groups * group.sources
+    numbers, prefix_us = np.zeros(streams, np.int64), np.zeros(streams, np.int64)
     waiting, clock_us = _nothing(), 0
     for first in range(0, messages, at_once):
         count = min(at_once, messages - first)
@@ -118,31 +133,34 @@ def _events(
     group: Group, random: np.random.Generator, sent_us: Ints, numbers: Ints, prefix_us: Ints
 ) -> Iterator[Rows]:
     """Yield what happens to messages sent at these times; advance each source's number and stable prefix."""
-    source = random.integers(group.sources, size=sent_us.size)
+    stream = random.integers(group.groups * group.sources, size=sent_us.size)
+    its_group, source = np.divmod(stream, group.sources)
     seq = np.empty_like(sent_us)
-    for one in range(group.sources):
-        own = source == one
-        seq[own] = numbers[one] + np.arange(1, own.sum() + 1)
-        numbers[one] += own.sum()
+    by_stream = np.split(
+        np.argsort(stream, kind="stable"), np.cumsum(np.bincount(stream, minlength=numbers.size))[:-1]
+    )
+    for one, own in enumerate(by_stream):
+        seq[own] = numbers[one] + np.arange(1, own.size + 1)
+        numbers[one] += own.size
     size = random.integers(*PAYLOAD_BYTES, size=sent_us.size)
-    yield _rows(SEND, source, source, seq, sent_us, size)
+    yield _rows(its_group, SEND, source, source, seq, sent_us, size)
     shape = (sent_us.size, group.members)
     got_us = sent_us[:, None] + _delays(group, random, shape)
     got_us[np.arange(sent_us.size), source] = sent_us
     everyone = np.broadcast_to(np.arange(group.members), shape)
-    yield _rows(RECEIVE, everyone, source[:, None], seq[:, None], got_us, size[:, None])
+    message = (its_group[:, None], source[:, None], seq[:, None])
+    yield _rows(message[0], RECEIVE, everyone, *message[1:], got_us, size[:, None])
     stable_us = got_us.max(axis=1)
-    for one in range(group.sources):
-        own = source == one
+    for one, own in enumerate(by_stream):
         stable_us[own] = np.maximum(np.maximum.accumulate(stable_us[own]), prefix_us[one])
         prefix_us[one] = stable_us[own].max(initial=prefix_us[one])
     if group.claims:
         claiming = (seq[:, None] + np.arange(group.members)) % CLAIM_EVERY == 0
         known_us = stable_us[:, None] + _delays(group, random, shape)
-        yield _rows(STABLE, everyone, source[:, None], seq[:, None], known_us).taken(claiming.ravel())
+        yield _rows(message[0], STABLE, everyone, *message[1:], known_us).taken(claiming.ravel())
     if group.releases:
         gone_us = stable_us[:, None] + _delays(group, random, shape)
-        yield _rows(RELEASE, everyone, source[:, None], seq[:, None], gone_us)
+        yield _rows(message[0], RELEASE, everyone, *message[1:], gone_us)
 
 
 def _delays(group: Group, random: np.random.Generator, shape: tuple[int, int]) -> Ints:
@@ -151,13 +169,15 @@ def _delays(group: Group, random: np.random.Generator, shape: tuple[int, int]) -
     return delays
 
 
-def _rows(kind: int, member: Ints, source: Ints, seq: Ints, time_us: Ints, size: Ints | None = None) -> Rows:
-    columns = (np.int64(kind), member, source, seq, time_us, np.int64(-1) if size is None else size)
+def _rows(
+    group: Ints, kind: int, member: Ints, source: Ints, seq: Ints, time_us: Ints, size: Ints | None = None
+) -> Rows:
+    columns = (group, np.int64(kind), member, source, seq, time_us, np.int64(-1) if size is None else size)
     return Rows(*(np.broadcast_to(column, time_us.shape).ravel() for column in columns))
 
 
 def _nothing() -> Rows:
-    return Rows(*(np.empty(0, np.int64) for _ in range(6)))
+    return Rows(*(np.empty(0, np.int64) for _ in range(7)))
 
 
 def _joined(parts: list[Rows]) -> Rows:
@@ -166,12 +186,12 @@ def _joined(parts: list[Rows]) -> Rows:
     )
 
 
-def _table(rows: Rows, names: list[str]) -> pa.Table:
+def _table(rows: Rows, names: Names) -> pa.Table:
     columns = [
-        pa.array(["group"]).take(pa.array(np.zeros(rows.kind.size, np.int8))),
+        pa.array(names.groups).take(pa.array(rows.group)),
         pa.array(KINDS).take(pa.array(rows.kind)),
-        pa.array(names).take(pa.array(rows.member)),
-        pa.array(names).take(pa.array(rows.source)),
+        pa.array(names.members).take(pa.array(rows.member)),
+        pa.array(names.members).take(pa.array(rows.source)),
         pa.array(rows.seq),
         pa.array(rows.time_us),
         pa.array(rows.size.astype(np.int32), mask=rows.size < 0),
