@@ -15,6 +15,7 @@ from analysis_random_trace import Rates, random_trace
 from analysis_traces import as_table, drawn, together
 from test_whole import coded
 
+from stablecast.delivery import membership
 from stablecast.delivery.durations import SENT, TO_DETECT, TO_STABLE, count_of
 from stablecast.delivery.fold import Patience, State, Untimely, fold, folded_anew
 from stablecast.delivery.kinds import STABLE
@@ -23,7 +24,7 @@ from stablecast.delivery.whole import tables_of
 from stablecast.errors import InvalidInput
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
-TRACES = int(os.environ.get("FOLD_TRACES", "2000"))
+TRACES = int(os.environ.get("FOLD_TRACES", "1000"))
 
 
 class Stream:
@@ -173,6 +174,24 @@ def test_parts_of_a_large_trace_give_its_tables(first_seq):
         stream.add(table.slice(begin, step))
         assert not stream.differences(), f"seed {SEED}"
     assert sum(len(one["messages"]) for one in stream.final) > 1000, f"seed {SEED}"
+
+
+def test_the_course_becomes_coarser_with_more_names_and_stays_that_of_the_whole(monkeypatch):
+    monkeypatch.setattr(membership, "OCCUPANCY_ROWS_BITS", 11)
+    table = coded(random_trace(SEED, groups=2, members=12, sources=2, messages=2000)).sort_by("time_us")
+    alone = pc.equal(table["group"], "group0")
+    parts = [
+        table.filter(alone).slice(0, 5000),
+        table.filter(alone).slice(5000),
+        table.filter(pc.invert(alone)),
+    ]
+    stream, lengths = Stream(Patience(60_000, 200_000), 1), []
+    for part in parts:
+        stream.add(part)
+        assert not stream.differences(), f"seed {SEED}"
+        course = stream.tables()["occupancy"].filter(pc.field("group") == "group0")
+        lengths.append(max(Counter(course["member"].to_pylist()).values()))
+    assert lengths[1] > 65 >= lengths[2], f"seed {SEED}: {lengths} rows of a member at most"
 
 
 def healthy(first, last, gap_us=1000, members=("a", "b", "c")):

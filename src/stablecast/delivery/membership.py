@@ -22,8 +22,10 @@ import pyarrow as pa
 from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs
 from stablecast.delivery.scan import ACTIVE, SENT, Scan
 
-OCCUPANCY_BITS = 9
-"""The time of a group has at most 2 to that power spans, and one more."""
+OCCUPANCY_BITS, LEAST_OCCUPANCY_BITS = 9, 5
+"""The time of a group has at most 2 to that power spans, and one more; fewer where there are many names."""
+OCCUPANCY_ROWS_BITS = 20
+"""All names together have about 2 to that power spans, unless the least for each of them are more."""
 
 
 class Stays(NamedTuple):
@@ -168,8 +170,13 @@ def _groups_of(stays: Stays, name_group: Ints, groups: pa.Table) -> Groups:
         leaver=leavers,
         last_us=last_us,
         first_us=first_us,
-        span_bits=np.array(fine, np.int64) + 12 - OCCUPANCY_BITS,
+        span_bits=np.array(fine, np.int64) + 12 - _occupancy_bits(len(name_group)),
     )
+
+
+def _occupancy_bits(names: int) -> int:
+    """Return how finely time is cut, so that the course of many names is not larger than all the rest."""
+    return min(max(OCCUPANCY_ROWS_BITS - names.bit_length(), LEAST_OCCUPANCY_BITS), OCCUPANCY_BITS)
 
 
 def _steps(stays: Stays, of_group: Ints, count: int) -> tuple[Ints, Longs, Ints, Ints]:

@@ -109,12 +109,15 @@ def merged(scans: Iterable[Scan]) -> Scan:
 
 def _merged_names(parts: list[pa.Table]) -> pa.Table:
     """Put together the roles that names have in several parts."""
-    names = pa.concat_tables([NAMES.empty_table(), *parts]).group_by(NAMES.names).aggregate([])
-    roles: dict[tuple[str, str], int] = {}
-    for group, name, role in zip(*(names[column].to_pylist() for column in NAMES.names), strict=True):
-        roles[group, name] = roles.get((group, name), 0) | role
-    rows = [(group, name, role) for (group, name), role in roles.items()]
-    return pa.table([list(column) for column in zip(*rows, strict=True)] or [[], [], []], schema=NAMES)
+    names = pa.concat_tables([NAMES.empty_table(), *parts])
+    roles = names["roles"].to_numpy()
+    bits = [str(bit) for bit in range(int(roles.max(initial=0)).bit_length())]
+    told = pa.table(
+        [names["group"], names["name"], *(roles >> int(bit) & 1 for bit in bits)], ["group", "name", *bits]
+    )
+    most = told.group_by(["group", "name"]).aggregate([(bit, "max") for bit in bits])
+    every = sum((most[f"{bit}_max"].to_numpy() << int(bit) for bit in bits), np.zeros(most.num_rows, np.int8))
+    return pa.table([most["group"], most["name"], every.astype(np.int8)], schema=NAMES)
 
 
 def _members(group: Coded, member: Coded, kind: Ints) -> pa.Table:

@@ -12,7 +12,7 @@ from stablecast.delivery.claims import Cells, cells_of, claims_of
 from stablecast.delivery.happened import events_of, ordered
 from stablecast.delivery.holding import Changes, Totals, changes_of, totals_of
 from stablecast.delivery.judge import Messages, Violations, Waiting, judge
-from stablecast.delivery.kinds import Ints, Longs, chosen
+from stablecast.delivery.kinds import NEVER, Ints, Longs, chosen
 from stablecast.delivery.laggards import Laggards, laggards_of
 from stablecast.delivery.line import Claims, Runs, runs_of
 from stablecast.delivery.membership import Membership
@@ -99,37 +99,58 @@ class Judging:
 
     def _changes(self, changes: Changes, part: Ints) -> Iterator[Row]:
         """Yield changes by the key of their part, in as few bytes as they need."""
-        key = (part.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)) % np.uint64(self.keys)
-        order = np.argsort(key.astype(np.uint16), kind="stable")
+        every = np.arange(self.membership.name_count * self.slabs, dtype=np.uint64)
+        keys = ((every * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)) % np.uint64(self.keys)).astype(
+            np.uint16
+        )
+        key = keys[part]
+        order = np.argsort(key, kind="stable")
+        since = int(changes.time.min(initial=NEVER))
         narrow = Changes(
-            part[order].astype(np.int32 if part.max(initial=0) < 1 << 31 else np.int64),
-            changes.time[order],
+            _narrowed(part[order]),
+            _narrowed(changes.time[order] - since),
             _narrowed(changes.messages[order]),
             _narrowed(changes.size[order]),
         )
-        bounds = np.searchsorted(key[order], np.arange(self.keys + 1, dtype=np.uint64))
+        bounds = np.searchsorted(key[order], np.arange(self.keys + 1))
         for number in np.flatnonzero(np.diff(bounds)).tolist():
-            yield Row(number, CHANGES, packed(chosen(narrow, slice(bounds[number], bounds[number + 1]))))
+            few = chosen(narrow, slice(bounds[number], bounds[number + 1]))
+            yield Row(number, CHANGES, packed(Packed(since, few)))
+
+
+class Packed(NamedTuple):
+    """Changes in as few bytes as they need."""
+
+    since: int
+    """Times are counted from then on."""
+    changes: Changes
+
+    def widened(self) -> Changes:
+        """Return them as they were."""
+        part, time, messages, size = (column.astype(np.int64) for column in self.changes)
+        return Changes(part, time + self.since, messages, size)
 
 
 def _by_part(changes: Changes, part: Ints) -> tuple[Ints, Longs, Longs]:
     """Return the parts that there are, and what came to be held in each, less what was let go."""
-    seen, place = np.unique(part, return_inverse=True)
-    sums = [np.zeros(len(seen), np.int64) for _ in range(2)]
+    seen = np.flatnonzero(np.bincount(part))
+    sums = [np.zeros(int(part.max(initial=-1)) + 1, np.int64) for _ in range(2)]
     for total, column in zip(sums, (changes.messages, changes.size), strict=True):
-        np.add.at(total, place, column)
-    return seen, sums[0], sums[1]
+        np.add.at(total, part, column)
+    return seen, sums[0][seen], sums[1][seen]
 
 
 def _narrowed(values: Longs) -> Longs:
-    """Return whole numbers in the narrowest of three types that holds them."""
-    most = int(np.abs(values).max(initial=0))
-    kept: Longs = values.astype(np.int8 if most < 1 << 7 else np.int32 if most < 1 << 31 else np.int64)
+    """Return whole numbers in the narrowest type that holds them."""
+    least, most = int(values.min(initial=0)), int(values.max(initial=0))
+    kept: Longs = values.astype(np.min_scalar_type(most if least >= 0 else min(least, -most - 1)))
     return kept
 
 
 def parts_of(changes: Changes, membership: Membership, slabs: int) -> Ints:
     """Return name and slab of time of each change in one number; a span of the course is in one slab."""
+    if slabs == 1:
+        return changes.name.astype(np.int64)
     groups = membership.groups
     group = membership.name_group[changes.name]
     bits = groups.span_bits[group]

@@ -58,9 +58,8 @@ class Leveling:
         """Add up the changes of each key."""
         names = tables.Names(self.membership)
         for key, together in by_bucket(rows):
-            parts = [unpacked(row.data) for row in together]
-            columns = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
-            changes = Changes(*columns)
+            parts = [unpacked(row.data).widened() for row in together]
+            changes = Changes(*(np.concatenate(each) for each in zip(*parts, strict=True)))
             peaks, occupancy = self._levels(summed(changes))
             if len(occupancy.name):
                 yield Row(key, OCCUPANCY, as_bytes(tables.occupancy_table(occupancy, names)))

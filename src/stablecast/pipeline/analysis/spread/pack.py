@@ -80,7 +80,7 @@ class Packing:
 
     def _rows(self, read: Iterator[Classified]) -> Iterator[Row]:
         """Yield events by bucket, and at the end what was seen of all of them."""
-        seen, waiting, count = Seen(), list[pa.Table](), 0
+        seen, scans, waiting, count = Seen(), list[Scan](), list[pa.Table](), 0
         try:
             for found in read:
                 seen.bad.add(found)
@@ -88,14 +88,14 @@ class Packing:
                 waiting.append(as_positions(found.events) if self.cumulative else found.events)
                 count += found.events.num_rows
                 if count >= FLUSH_ROWS:
-                    scan = yield from self._flushed(waiting)
-                    seen, waiting, count = replace(seen, scan=merged([seen.scan, scan])), [], 0
+                    scans.append((yield from self._flushed(waiting)))
+                    waiting, count = [], 0
         except InvalidInput as error:
             # Spark would try again, and then bury the line in a traceback.
             yield Row(NOWHERE, SEEN, packed(replace(seen, refused=str(error))))
             return
-        scan = yield from self._flushed(waiting)
-        yield Row(NOWHERE, SEEN, packed(replace(seen, scan=merged([seen.scan, scan]))))
+        scans.append((yield from self._flushed(waiting)))
+        yield Row(NOWHERE, SEEN, packed(replace(seen, scan=merged(scans))))
 
     def _flushed(self, tables: list[pa.Table]) -> Generator[Row, None, Scan]:
         """Yield events by bucket; return the scan of them."""
