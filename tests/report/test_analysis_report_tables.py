@@ -52,7 +52,8 @@ def complaint(folder) -> str:
 
 
 def test_what_is_not_an_analysis_is_told_in_a_line(analysis, tmp_path):
-    assert "is not there (accepted: a folder that 'stablecast analyze' wrote)" in complaint(tmp_path / "no")
+    accepted = "(accepted: a folder that 'stablecast analyze' or 'stablecast watch' wrote)"
+    assert f"is not there {accepted}" in complaint(tmp_path / "no")
     (tmp_path / "file").touch()
     assert "is not a folder" in complaint(tmp_path / "file")
     (tmp_path / "empty").mkdir()
