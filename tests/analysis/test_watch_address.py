@@ -12,6 +12,7 @@ from spark_lake import lake_at
 
 from stablecast.analysis.local import analyze_files
 from stablecast.analysis.options import Options
+from stablecast.analysis.output import CannotWrite
 from stablecast.analysis.reading.inputs import find_inputs
 from stablecast.analysis.stored import stored
 from stablecast.analysis.version import MANIFESTS
@@ -105,6 +106,12 @@ def test_what_is_refused_of_addresses(lake, tmp_path):
     for folder, out in ((None, str(tmp_path / "out")), (str(tmp_path / "in"), f"{address}/out")):
         with pytest.raises(InvalidInput, match=r"accepted with --follow: folders of this machine"):
             lake.watch(folder, out, Watching(follow=True))
+
+
+def test_an_output_that_cannot_be_written_is_told_in_one_line(lake):
+    elsewhere = lake.address.replace("/data", "/nothing")
+    with pytest.raises(CannotWrite, match=f"^cannot write '{elsewhere}': [^\n]+$"):
+        lake.watch(out=elsewhere)
 
 
 def test_a_file_that_is_gone_when_all_is_computed_anew_is_told_in_one_line(lake, tmp_path):

@@ -10,6 +10,7 @@ import typer
 
 from stablecast.cli.extras import REPORT, require
 from stablecast.cli.output import DONE
+from stablecast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stablecast.report.analysis_page import AnalysisReport, Written
@@ -38,6 +39,8 @@ def report_command(
     from stablecast.report.analysis_page import read_analysis
 
     place = place_of(folder)
+    if out is None and isinstance(place, str):
+        raise InvalidInput(f"the page cannot be written to the address '{place}' (accepted: --out FILE)")
     report = read_analysis(place)
     written = _write(report, place, _page(place, out))
     if as_json:
@@ -49,12 +52,8 @@ def report_command(
 
 def _page(folder: Path | str, out: Path | None) -> Path:
     """Return where the page goes, after making sure that something can be written there."""
-    from stablecast.errors import InvalidInput
-
     if out is not None and (out.is_dir() or not out.name):
         raise InvalidInput(f"--out '{out}' is a folder (accepted: the name of a file, such as report.html)")
-    if out is None and isinstance(folder, str):
-        raise InvalidInput(f"the page cannot be written to the address '{folder}' (accepted: --out FILE)")
     page = out or Path(folder) / "report" / "index.html"
     try:
         page.parent.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,8 @@ Systems = Callable[[str], tuple[Any, str]]
 _ADDRESS = re.compile(r"([a-zA-Z][\w+.-]+):/(?:/([^/]*))?/*(.*)", re.DOTALL)
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 """Names that Spark has for what Arrow calls otherwise."""
+_SETTINGS = {"gs": "?retry_limit_seconds=30"}
+"""Else Arrow tries for a quarter of an hour to reach a store that cannot be reached."""
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -52,13 +54,11 @@ def arrow_system(address: str) -> tuple[Any, str]:
 
 
 def can_reach(address: str) -> bool:
-    """Tell whether Arrow reaches the store of an address from here, whether or not something is there."""
+    """Tell whether Arrow reaches an address from here, or, if nothing is there, its bucket or root."""
     try:
-        system, path = arrow_system(address)
-        system.get_file_info(path)
+        return _is_there(address) or _is_there(split_address(address)[0] or "/")
     except (OSError, pa.ArrowException, ValueError):
         return False
-    return True
 
 
 def can_open(address: str) -> bool:
@@ -92,11 +92,17 @@ def looked_into(inputs: Inputs, systems: Systems = arrow_system) -> Inputs:
     return Inputs(tuple(files))
 
 
+def _is_there(address: str) -> bool:
+    system, path = arrow_system(address)
+    return bool(system.get_file_info(path).type != fs.FileType.NotFound)
+
+
 @lru_cache
 def _arrow_root(root: str) -> tuple[Any, str]:
     """Return Arrow's file system for the root of a store; to make one may ask the store for its region."""
     scheme, _, authority = root.partition("://")
-    system, path = fs.FileSystem.from_uri(f"{_SAME.get(scheme.lower(), scheme.lower())}://{authority}/")
+    known_as = _SAME.get(scheme.lower(), scheme.lower())
+    system, path = fs.FileSystem.from_uri(f"{known_as}://{authority}/{_SETTINGS.get(known_as, '')}")
     return system, path
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import fs
 
 from stablecast.analysis.output import SUMMARY, told_of_writing
+from stablecast.analysis.reading.heads import told_in_one_line
 from stablecast.analysis.version import HIDDEN
 from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
 from stablecast.delivery.tables import TABLES
@@ -28,11 +29,12 @@ class AddressOutput:
 
     def __init__(self, spark: SparkSession, out: str, *, replace: bool) -> None:
         self._out = out
-        system, path = SessionSystems(spark)(out)
-        if system.get_file_info(path).type == fs.FileType.File:
-            raise InvalidInput(f"the output '{out}' is a file (accepted: a new or empty folder)")
-        self._files = fs.SubTreeFileSystem(path, system)
-        held = self._names()
+        with told_in_one_line(out):
+            system, path = SessionSystems(spark)(out)
+            if system.get_file_info(path).type == fs.FileType.File:
+                raise InvalidInput(f"the output '{out}' is a file (accepted: a new or empty folder)")
+            self._files = fs.SubTreeFileSystem(path, system)
+            held = self._names()
         if HIDDEN in held:
             raise InvalidInput(
                 f"the output '{out}' is kept current by watch (accepted: a new or empty folder)"

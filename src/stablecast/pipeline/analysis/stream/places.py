@@ -8,6 +8,7 @@ from pyarrow import fs
 
 from stablecast.analysis.output import place_of
 from stablecast.analysis.reading.addresses import Systems
+from stablecast.analysis.reading.heads import told_in_one_line
 from stablecast.analysis.version import HIDDEN
 from stablecast.errors import InvalidInput
 
@@ -36,14 +37,16 @@ def check_places(folder: Path | str, out: Path | str, *, follow: bool = False) -
 def check_addresses(folder: Path | str, out: Path | str, systems: Systems) -> None:
     """Refuse what only a session can tell, of addresses."""
     if isinstance(folder, str):
-        system, path = systems(folder)
-        if system.get_file_info(path).type != fs.FileType.Directory:
-            raise _no_folder(folder)
+        with told_in_one_line(folder):
+            system, path = systems(folder)
+            if system.get_file_info(path).type != fs.FileType.Directory:
+                raise _no_folder(folder)
     if isinstance(out, str):
-        system, path = systems(out)
-        if system.get_file_info(path).type == fs.FileType.File:
-            raise _a_file(out)
-        found = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        with told_in_one_line(out):
+            system, path = systems(out)
+            if system.get_file_info(path).type == fs.FileType.File:
+                raise _a_file(out)
+            found = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
         _check_holds(out, {each.base_name for each in found})
 
 

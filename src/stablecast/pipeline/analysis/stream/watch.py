@@ -144,7 +144,8 @@ class Watch:
 
     def _show(self, version: Version) -> None:
         if isinstance(self.out, Path):
-            show(self.out, version)
+            with told_of_writing(self.out):
+                show(self.out, version)
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -205,7 +206,7 @@ class Watch:
         summary = self._told(done, time.monotonic() - began)
         with told_of_writing(self.out):
             self._version = self._versions.publish(done.state, done.tables, done.kept, summary)
-            self._show(self._version)
+        self._show(self._version)
         self._tell(summary)
         self._say(
             f"part {part}: {summary['arrived']:,} events, {summary['messages']:,} messages so far,"
