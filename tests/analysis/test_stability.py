@@ -115,7 +115,7 @@ import sys
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from stablecast.pipeline.analysis import stability as module
-from stablecast.spark import stability
+from stablecast.spark import read_tables, stability
 
 events, out = sys.argv[1:]
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
@@ -131,6 +131,10 @@ for jobs in (False, True):
     with stability(spark.createDataFrame(rows, columns)) as tables:
         assert tables.violations.count() == 0
         assert [row.stable_seq for row in tables.sources.collect()] == [3]
+for kind in ("analysed", "watched"):
+    tables = read_tables(spark, f"{out}/{kind}")
+    for name in tables.names:
+        pq.write_table(getattr(tables, name).toArrow(), f"{out}/{name}-{kind}.parquet")
 spark.stop()
 """
 """A session of Spark Connect cannot be in a process with a classic one."""
@@ -139,11 +143,19 @@ spark.stop()
 @pytest.mark.parametrize("trace", [BLOCKED], ids=["blocked"], indirect=True)
 def test_a_session_of_spark_connect_gives_the_same(trace, tmp_path):
     import pyarrow.parquet as pq
+    from pyarrow import fs
 
+    from stablecast.analysis.version import State
+    from stablecast.pipeline.analysis.analyze import analyze
+    from stablecast.pipeline.analysis.stream.versions import Versions
     from stablecast.pipeline.java import find_java, java_home
 
     table, expected = trace
     pq.write_table(table, tmp_path / "trace.parquet")
+    analyze([tmp_path / "trace.parquet"], tmp_path / "analysed")
+    versions = Versions(fs.LocalFileSystem(), str(tmp_path / "watched"))
+    versions.begin()
+    versions.publish(State(0), expected, {}, {})
     environment = os.environ | {
         "JAVA_HOME": str(java_home(find_java())),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -158,17 +170,17 @@ def test_a_session_of_spark_connect_gives_the_same(trace, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    for jobs in (False, True):
+    for way in (False, True, "analysed", "watched"):
         for name, ours in expected.items():
-            found = pq.read_table(tmp_path / f"{name}-{jobs}.parquet")
-            assert not differences(found.cast(ours.schema), ours), f"seed {SEED}, {name}, in jobs: {jobs}"
+            found = pq.read_table(tmp_path / f"{name}-{way}.parquet")
+            assert not differences(found.cast(ours.schema), ours), f"seed {SEED}, {name}, in jobs: {way}"
 
 
 def test_nothing_that_connect_lacks_is_used():
     from pathlib import Path
 
     folder = Path(module.__file__).parent
-    for file in (folder / "stability.py", *(folder / "spread").glob("*.py")):
+    for file in (folder / "stability.py", folder / "stored.py", *(folder / "spread").glob("*.py")):
         text = file.read_text(encoding="utf-8")
         for word in ("sparkContext", "_jvm", ".rdd", "_jdf"):
             assert word not in text, f"{file.name} uses {word}"

@@ -17,11 +17,13 @@ from analysis_traces import SCHEMA
 
 from stablecast.analysis.options import Options
 from stablecast.analysis.output import locked
+from stablecast.analysis.stored import stored
+from stablecast.analysis.version import HIDDEN
 from stablecast.delivery.fold import Patience
 from stablecast.delivery.tables import TABLES
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import analyze
-from stablecast.pipeline.analysis.stream.versions import HIDDEN, Versions
+from stablecast.pipeline.analysis.stream.versions import Versions
 from stablecast.pipeline.analysis.stream.watch import Watch, Watching
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
@@ -170,13 +172,15 @@ def test_what_is_stable_leaves_the_state(watched):
     # Of the healthy group only what is newer than the watermark; of the others, less than all.
     most = EVENTS_A_MESSAGE * (2 * PATIENCE.delay_us // GAP_US + 5) + 1200
     assert max(carried) < most, f"seed {SEED}"
-    state = max((watched.out / HIDDEN / "state").iterdir())
-    events = pq.read_table(state / "events.parquet")
+    events = pq.read_table(watched.out / stored(watched.out).version.kept["events"])
     healthy = events.filter(pc.equal(events["group"].cast(pa.string()), "healthy"))
     assert len(healthy) <= EVENTS_A_MESSAGE * (2 * PATIENCE.delay_us // GAP_US + 5)
 
 
 def test_other_settings_and_an_output_in_use_are_refused(watched):
+    for name in ("cumulative", "next_offset", "numbers_are_bytes"):
+        with pytest.raises(InvalidInput, match=f"begun with another {name.replace('_', ' ')}: False"):
+            watched.run(**{name: True})
     with pytest.raises(InvalidInput) as caught:
         watched.run(first_seq=0)
     assert str(caught.value) == (

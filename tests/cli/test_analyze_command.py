@@ -91,6 +91,7 @@ WRONG_ANALYZE = {
     "in --out other --force": "the output folder 'other' holds something else",
     "in --out watched --force": "the output folder 'watched' holds something else",
     "in --out analysed": "the output folder 'analysed' holds an analysis (accepted: a new or empty",
+    "in --engine local --out lake://a/b": "'lake://a/b' is an address, which only Spark can write to",
 }
 WRONG_WATCH = {
     "": "Missing argument 'DIR'",
@@ -101,6 +102,8 @@ WRONG_WATCH = {
     "in --out other": "the output folder 'other' holds something else",
     "in --out analysed": "the output folder 'analysed' holds something else",
     "in --out in/out": "the output 'in/out' is inside the folder that is watched",
+    "lake://a/in --out lake://a/in/out": "the output 'lake://a/in/out' is inside the folder that is watched",
+    "in --out lake://a/b --follow": "'lake://a/b' is an address, where files cannot be read while they grow",
     "in --out out --max-files 0": "Invalid value for '--max-files'",
     "in --out out --every-s -1": "--every-s -1.0 is not accepted (accepted: seconds from 0)",
     "in --out out --delay-s nan": "--delay-s nan is not accepted",

@@ -73,6 +73,9 @@ def test_wrong_usage_is_told_in_one_line(analysis, tmp_path, capsys):
     assert "it lacks messages, frontiers" in complaint(capsys, str(tmp_path / "empty"))
     assert list((tmp_path / "empty").iterdir()) == []
     assert "is a folder" in complaint(capsys, str(analysis), "--out", str(tmp_path))
+    told = complaint(capsys, "nosuch://host/x")
+    assert "the page cannot be written to the address 'nosuch://host/x' (accepted: --out FILE)" in told
+    assert "cannot open 'nosuch://host/x': " in complaint(capsys, "nosuch://host/x", "--out", "page.html")
     (tmp_path / "file").touch()
     assert "cannot write" in complaint(capsys, str(analysis), "--out", str(tmp_path / "file" / "a.html"))
 

@@ -3,9 +3,12 @@ import shutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from analysis_report_sample import message, write_analysis
+from analysis_report_sample import SCHEMAS, message, write_analysis
+from pyarrow import fs
 
+from stablecast.analysis.version import State
 from stablecast.errors import InvalidInput
+from stablecast.pipeline.analysis.stream.versions import Versions
 from stablecast.report import analysis_tables
 from stablecast.report.analysis_tables import NEEDED, Tables
 
@@ -32,6 +35,23 @@ def test_files_of_the_writers_own_are_not_read(analysis):
     assert Tables(analysis).rows("messages") == 10
 
 
+def test_of_what_watch_keeps_current_all_tables_are_of_one_version(tmp_path):
+    versions = Versions(fs.LocalFileSystem(), str(tmp_path))
+    versions.begin()
+
+    def publish(part):
+        tables = {name: schema.empty_table() for name, schema in SCHEMAS.items()}
+        rows = [message("alice", seq, 100, 150) for seq in range(part + 1)]
+        tables["messages"] = pa.Table.from_pylist(rows, schema=SCHEMAS["messages"])
+        versions.publish(State(part), tables, {}, {"parts": part + 1})
+
+    publish(0)
+    tables = Tables(tmp_path)
+    publish(1)
+    assert (tables.rows("messages"), tables.summary) == (1, {"parts": 1})
+    assert (Tables(tmp_path).rows("messages"), Tables(tmp_path).summary) == (2, {"parts": 2})
+
+
 def test_what_may_be_absent(analysis):
     tables = Tables(analysis)
     assert not tables.has("occupancy")
@@ -52,7 +72,8 @@ def complaint(folder) -> str:
 
 
 def test_what_is_not_an_analysis_is_told_in_a_line(analysis, tmp_path):
-    assert "is not there (accepted: a folder that 'stablecast analyze' wrote)" in complaint(tmp_path / "no")
+    accepted = "(accepted: a folder that 'stablecast analyze' or 'stablecast watch' wrote)"
+    assert f"is not there {accepted}" in complaint(tmp_path / "no")
     (tmp_path / "file").touch()
     assert "is not a folder" in complaint(tmp_path / "file")
     (tmp_path / "empty").mkdir()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from stablecast.analysis.reading.events import ON_BAD_ROWS
 from stablecast.analysis.reading.foreign import Foreign, check_first_seq
@@ -32,6 +33,13 @@ class Options:
         check_first_seq(self.first_seq)
         if self.on_bad_rows not in ON_BAD_ROWS:
             raise unknown_name("way with bad rows", self.on_bad_rows, ON_BAD_ROWS)
+
+    @property
+    def meaning(self) -> dict[str, Any]:
+        """Return by name all that says what rows mean: everything but what becomes of bad ones."""
+        told = asdict(self)
+        del told["on_bad_rows"]
+        return {**told.pop("foreign"), **told}
 
 
 def check_kinds(kinds: set[str]) -> None:

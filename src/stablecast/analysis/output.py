@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,20 +15,22 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from stablecast.analysis.reading.inputs import local_path
+from stablecast.analysis.version import HIDDEN
 from stablecast.errors import InvalidInput, StablecastError
 
 COMPRESSION = "zstd"
 SUMMARY = "summary.json"
-_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 
 
 class CannotWrite(StablecastError):
     """The disk is full, or a folder cannot be written to."""
 
 
-def is_address(out: str | Path) -> bool:
-    """Tell addresses that Spark knows from paths of this machine."""
-    return bool(_ADDRESS.match(str(out)))
+def place_of(given: str | Path) -> Path | str:
+    """Return a path of this machine, also of one that is given as ``file://``, or an address as it is."""
+    path = local_path(str(given))
+    return str(given).rstrip("/") if path is None else path
 
 
 @contextmanager
@@ -42,7 +43,7 @@ def new_folder(out: Path, *, replace: bool = False) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
         try:
             folder.chmod(0o755)
-            with _told(out):
+            with told_of_writing(out):
                 yield folder
                 _take_place(folder, out)
         finally:
@@ -53,12 +54,13 @@ def new_folder(out: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def _told(out: Path) -> Iterator[None]:
-    """Turn what a disk says into one line."""
+def told_of_writing(out: Path | str) -> Iterator[None]:
+    """Turn what a disk or a store says into one line."""
     try:
         yield
     except OSError as error:
-        raise CannotWrite(f"cannot write '{out}': {error.strerror or error}") from error
+        why = " ".join(str(error.strerror or error).split())
+        raise CannotWrite(f"cannot write '{out}': {why}") from error
 
 
 def _take_place(folder: Path, out: Path) -> None:
@@ -108,7 +110,7 @@ def check_free(out: Path, *, replace: bool) -> None:
     if not out.exists() or not any(out.iterdir()):
         return
     tables = any((out / name).is_dir() for name in ("messages", "readers"))
-    if not (out / SUMMARY).exists() or not tables or (out / ".watch").exists():
+    if not (out / SUMMARY).exists() or not tables or (out / HIDDEN).exists():
         raise InvalidInput(
             f"the output folder '{out}' holds something else (accepted: a new or empty folder)"
         )

@@ -29,7 +29,7 @@ from stablecast.cli.trace_options import (
     TimeUnit,
     trace_options,
 )
-from stablecast.errors import InvalidInput, unknown_name
+from stablecast.errors import unknown_name
 
 if TYPE_CHECKING:
     from stablecast.pipeline.analysis.analyze import Analysis
@@ -66,7 +66,7 @@ def analyze_command(
     Example: stablecast analyze traces --out analysed
     """
     require(*(SPARK if engine == "spark" else ()))
-    from stablecast.analysis.output import check_free, is_address
+    from stablecast.analysis.output import check_free, place_of
     from stablecast.analysis.reading.early import check_early
     from stablecast.analysis.reading.inputs import find_inputs
     from stablecast.pipeline.analysis.analyze import ENGINES, analyze
@@ -85,12 +85,10 @@ def analyze_command(
         next_offset=next_offset,
         numbers_are_bytes=numbers_are_bytes,
     )
-    where = Path(out) if not is_address(out) else out
+    where = place_of(out)
     if isinstance(where, Path):
         check_free(where, replace=force)
-    elif engine == "local":
-        raise InvalidInput(f"'{out}' is an address, which --engine local cannot write (accepted: a folder)")
-    inputs = find_inputs(events, format=format, without=[out])
+    inputs = find_inputs(events, format=format, without=[str(where)])
     for warning in check_early(
         inputs,
         options.foreign,

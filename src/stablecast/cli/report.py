@@ -10,13 +10,16 @@ import typer
 
 from stablecast.cli.extras import REPORT, require
 from stablecast.cli.output import DONE
+from stablecast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stablecast.report.analysis_page import AnalysisReport, Written
 
 
 def report_command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What 'stablecast analyze' wrote.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="What 'stablecast analyze' or 'stablecast watch' wrote.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The page; by default DIR/report/index.html.", show_default=False),
@@ -32,10 +35,14 @@ def report_command(
     Example: stablecast report analysed
     """
     require(*REPORT)
+    from stablecast.analysis.output import place_of
     from stablecast.report.analysis_page import read_analysis
 
-    report = read_analysis(folder)
-    written = _write(report, folder, _page(folder, out))
+    place = place_of(folder)
+    if out is None and isinstance(place, str):
+        raise InvalidInput(f"the page cannot be written to the address '{place}' (accepted: --out FILE)")
+    report = read_analysis(place)
+    written = _write(report, place, _page(place, out))
     if as_json:
         print(json.dumps(_as_json(report, written), ensure_ascii=False))
     else:
@@ -43,13 +50,11 @@ def report_command(
     return DONE
 
 
-def _page(folder: Path, out: Path | None) -> Path:
+def _page(folder: Path | str, out: Path | None) -> Path:
     """Return where the page goes, after making sure that something can be written there."""
-    from stablecast.errors import InvalidInput
-
     if out is not None and (out.is_dir() or not out.name):
         raise InvalidInput(f"--out '{out}' is a folder (accepted: the name of a file, such as report.html)")
-    page = out or folder / "report" / "index.html"
+    page = out or Path(folder) / "report" / "index.html"
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -57,7 +62,7 @@ def _page(folder: Path, out: Path | None) -> Path:
     return page
 
 
-def _write(report: AnalysisReport, folder: Path, page: Path) -> Written:
+def _write(report: AnalysisReport, folder: Path | str, page: Path) -> Written:
     from stablecast import __version__
     from stablecast.pipeline.store import CannotKeep
     from stablecast.report.analysis_page import write_report

@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Event
 from typing import Annotated, Any
 
@@ -33,9 +32,12 @@ from stablecast.errors import InvalidInput
 
 
 def watch_command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that files of events arrive in.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="A folder, or an address, that files of events arrive in.")
+    ],
     out: Annotated[
-        Path, typer.Option(metavar="DIR2", help="Folder for the tables, and for the state between parts.")
+        str,
+        typer.Option(metavar="DIR2", help="Folder or address for the tables, and the state between parts."),
     ],
     once: Annotated[
         bool, typer.Option("--once", help="Read what is there, and leave: for a job that runs now and then.")
@@ -76,7 +78,8 @@ def watch_command(
     """
     require(*SPARK)
     from stablecast.delivery.fold import Patience
-    from stablecast.pipeline.analysis.stream.watch import Watch, Watching, check_folders
+    from stablecast.pipeline.analysis.stream.places import check_places
+    from stablecast.pipeline.analysis.stream.watch import Watch, Watching
     from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session
 
     options = trace_options(
@@ -97,7 +100,7 @@ def watch_command(
     settings = data_conf(parse_conf(conf or []))
     if master is not None:
         check_master(master)
-    check_folders(folder, out)
+    check_places(folder, out, follow=follow)
     watching = Watching(
         options=options,
         patience=Patience(round(delay_s * 1e6), round(linger_s * 1e6)),

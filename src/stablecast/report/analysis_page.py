@@ -83,8 +83,8 @@ class SectionView:
     tables: list[TableView]
 
 
-def read_analysis(folder: Path) -> AnalysisReport:
-    """Read what ``stablecast analyze`` wrote, and work out all that the page shows."""
+def read_analysis(folder: Path | str) -> AnalysisReport:
+    """Read what ``stablecast analyze`` or ``watch`` wrote, and work out all that the page shows."""
     tables = Tables(folder)
     return _of_positions(tables) if tables.of_positions else _of_messages(tables)
 
@@ -157,7 +157,7 @@ def _of_positions(tables: Tables) -> AnalysisReport:
     )
 
 
-def write_report(report: AnalysisReport, page: Path, *, folder: Path, version: str) -> Written:
+def write_report(report: AnalysisReport, page: Path, *, folder: Path | str, version: str) -> Written:
     """Draw the figures, then write the page that links to them.
 
     Parameters

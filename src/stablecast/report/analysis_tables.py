@@ -1,16 +1,15 @@
-"""What ``stablecast analyze`` wrote: tables that are read in batches, whatever their size."""
+"""What ``analyze`` or ``watch`` wrote: tables that are read in batches, whatever their size."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from stablecast.analysis.stored import ACCEPTED, Stored, stored
 from stablecast.errors import InvalidInput
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -48,22 +47,22 @@ NAMES = frozenset({"group", "source", "member", "kind", "last_member", "blocker"
 LISTS = frozenset({"waiting_for"})
 FLAGS = frozenset({"heads_missing", "blocks", "gone"})
 BATCH_ROWS = 131_072
-ACCEPTED = "accepted: a folder that 'stablecast analyze' wrote"
 
 
 class Tables:
     """The tables of one analysis; opening checks that they are there with their columns."""
 
-    def __init__(self, folder: Path) -> None:
-        self.of_positions = _is_of_positions(folder)
+    def __init__(self, folder: Path | str) -> None:
+        self._stored = stored(folder)
+        self.of_positions = _is_of_positions(self._stored)
         """Whether it is an analysis of heads and positions, not of messages."""
         needed = POSITIONS if self.of_positions else NEEDED
-        _check_folder(folder, needed)
+        _check_there(self._stored, needed)
         self.folder = folder
-        self.summary = _read_summary(folder / "summary.json")
+        self.summary = dict(self._stored.summary)
         self._datasets = {name: self._open(name, columns) for name, columns in needed.items()}
         for name, columns in ({} if self.of_positions else OPTIONAL).items():
-            if (folder / name).is_dir() and not _complaint(dataset := self._read_schema(name), columns):
+            if name in self._stored.names and not _complaint(dataset := self._read_schema(name), columns):
                 self._datasets[name] = dataset
 
     def has(self, name: str) -> bool:
@@ -93,12 +92,10 @@ class Tables:
         return dataset
 
     def _read_schema(self, name: str) -> ds.Dataset:
-        # A table that is kept current is a link to its newest version; all of it is read from that one.
-        files = _data_files((self.folder / name).resolve())
-        if not files:
-            raise InvalidInput(f"table '{name}' of '{self.folder}' has no Parquet file ({ACCEPTED})")
         with self._reading(name):
-            return ds.dataset([str(file) for file in files], format="parquet")
+            if not self._stored.files(name):
+                raise InvalidInput(f"table '{name}' of '{self.folder}' has no Parquet file ({ACCEPTED})")
+            return self._stored.dataset(name)
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
@@ -127,44 +124,20 @@ def _complaint(dataset: ds.Dataset, columns: Sequence[str]) -> str:
     return ""
 
 
-def _is_of_positions(folder: Path) -> bool:
+def _is_of_positions(there: Stored) -> bool:
     """Tell by the tables: only messages have one of them, only positions one of readers."""
-    return (folder / "readers").is_dir() and not (folder / "messages").is_dir()
+    return "readers" in there.names and "messages" not in there.names
 
 
-def _check_folder(folder: Path, needed: Iterable[str]) -> None:
-    if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "is not there"
-        raise InvalidInput(f"'{folder}' {what} ({ACCEPTED})")
-    lacking = [name for name in needed if not (folder / name).is_dir()]
+def _check_there(there: Stored, needed: Iterable[str]) -> None:
+    lacking = [name for name in needed if name not in there.names]
     if not lacking:
         return
-    if (folder / "claims.parquet").exists():
+    if there.has("claims.parquet"):
         raise InvalidInput(
-            f"'{folder}' holds the papers' evaluations, with their report '{folder / 'index.html'}'"
+            f"'{there.name}' holds the papers' evaluations, with their report '{there.name}/index.html'"
             f" ({ACCEPTED})"
         )
-    if (folder / "runs.parquet").exists():
-        raise InvalidInput(f"'{folder}' holds the runs of a sweep, not an analysis ({ACCEPTED})")
-    raise InvalidInput(f"'{folder}' is not an analysis: it lacks {', '.join(lacking)} ({ACCEPTED})")
-
-
-def _data_files(folder: Path) -> list[Path]:
-    """Return a table's files; those whose name starts with a dot or an underscore are notes of the writer."""
-    files = (file for file in folder.rglob("*.parquet") if file.is_file())
-    return sorted(
-        file for file in files if not any(part[0] in "._" for part in file.relative_to(folder).parts)
-    )
-
-
-def _read_summary(file: Path) -> dict[str, Any]:
-    """Return what ``summary.json`` says; nothing if it is not there."""
-    try:
-        summary = json.loads(file.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"cannot read '{file}': {error} ({ACCEPTED})") from None
-    if not isinstance(summary, dict):
-        raise InvalidInput(f"'{file}' is not an object of JSON ({ACCEPTED})")
-    return summary
+    if there.has("runs.parquet"):
+        raise InvalidInput(f"'{there.name}' holds the runs of a sweep, not an analysis ({ACCEPTED})")
+    raise InvalidInput(f"'{there.name}' is not an analysis: it lacks {', '.join(lacking)} ({ACCEPTED})")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
+from stablecast.analysis.reading.addresses import Systems, arrow_system
 from stablecast.analysis.reading.bad_rows import BadRows, explain_bad_rows
 from stablecast.analysis.reading.classify import Classified, classify
 from stablecast.analysis.reading.files import Piece, pieces, raw_batches
@@ -27,6 +28,7 @@ def read_events(
     first_seq: int | str = 1,
     on_bad_rows: str = FAIL,
     readers: int | None = None,
+    systems: Systems = arrow_system,
 ) -> Iterator[Classified]:
     """Yield all rows, batch by batch, in the order of files and rows.
 
@@ -36,7 +38,7 @@ def read_events(
     Parameters
     ----------
     inputs
-        What to read; addresses have to be such that Arrow can open.
+        What to read.
     foreign
         How it says what the schema says.
     first_seq
@@ -45,11 +47,13 @@ def read_events(
         ``fail`` to refuse them with one line at the end, ``count`` to leave that to the caller.
     readers
         How many pieces are read at a time; as many as there are cores, and no more than four, if None.
+    systems
+        How addresses are opened.
     """
     check_first_seq(first_seq)
     if on_bad_rows not in ON_BAD_ROWS:
         raise unknown_name("way to treat bad rows", on_bad_rows, ON_BAD_ROWS)
-    found = pieces(inputs, foreign)
+    found = pieces(inputs, foreign, systems=systems)
     return _read(found, foreign, first_seq, on_bad_rows, readers or min(MOST_READERS, os.cpu_count() or 1))
 
 

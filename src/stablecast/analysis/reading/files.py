@@ -1,7 +1,7 @@
 """Files in pieces that can be read apart, anywhere: row groups of Parquet, ranges of lines.
 
-A piece is small and can be pickled; it says what to open, which part of it to read, and which columns are
-needed.  All pieces together give every row once.
+A piece is small; it says what to open, which part of it to read, and which columns are needed.  It can be
+pickled if Arrow opens it.  All pieces together give every row once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from stablecast.analysis.reading.addresses import looked_into, opened, size_of
+from stablecast.analysis.reading.addresses import Systems, arrow_system, looked_into, opened, size_of
 from stablecast.analysis.reading.csv_lines import CsvReader
 from stablecast.analysis.reading.foreign import NUMBERS, Foreign
 from stablecast.analysis.reading.heads import CSV, PARQUET, absolute, told_in_one_line, unfinished_line
@@ -53,23 +53,32 @@ class Piece:
     """How many rows it has, where that is known."""
     size: int = 0
     """About how many bytes it has in its file."""
+    systems: Systems = arrow_system
+    """How it is opened."""
 
 
 def pieces(
-    inputs: Inputs, foreign: Foreign, *, rows: int = PIECE_ROWS, text_bytes: int = PIECE_BYTES
+    inputs: Inputs,
+    foreign: Foreign,
+    *,
+    rows: int = PIECE_ROWS,
+    text_bytes: int = PIECE_BYTES,
+    systems: Systems = arrow_system,
 ) -> list[Piece]:
     """Say what is to be read, having refused files that lack columns.
 
     Parameters
     ----------
     inputs
-        What to read; addresses have to be such that Arrow can open.
+        What to read.
     foreign
         How it says what the schema says.
     rows, text_bytes
         About how much a piece of Parquet, or of text that is not compressed, holds at most.
+    systems
+        How addresses are opened.
     """
-    seen = looked_into(inputs)
+    seen = looked_into(inputs, systems)
     parts = {path: replace(part, paths=()) for part in plan_parts(seen, foreign) for path in part.paths}
     files = [file for file in seen.files if file.path in parts]
 
@@ -77,7 +86,7 @@ def pieces(
         # Spark takes the path of a local file for a pattern, so its name is what can be opened.
         path = file.path if file.path == file.name else absolute(Path(file.name))
         part = replace(parts[file.path], name=file.name)
-        piece = Piece(path, file.name, part, foreign.time_unit)
+        piece = Piece(path, file.name, part, foreign.time_unit, systems=systems)
         with _reading(piece):
             if part.format == PARQUET:
                 return _row_groups(piece, rows)
@@ -131,7 +140,7 @@ def _reading(piece: Piece) -> Iterator[None]:
 
 
 def _row_groups(piece: Piece, rows: int) -> list[Piece]:
-    with opened(piece.path) as file:
+    with opened(piece.path, piece.systems) as file:
         metadata = pq.read_metadata(file)
     found: list[Piece] = []
     start = taken = size = 0
@@ -148,7 +157,7 @@ def _row_groups(piece: Piece, rows: int) -> list[Piece]:
 
 
 def _ranges(piece: Piece, text_bytes: int) -> list[Piece]:
-    size = size_of(piece.path)
+    size = size_of(piece.path, piece.systems)
     if piece.compression is not None or size <= text_bytes:
         return [replace(piece, size=size)]
     starts = list(range(0, size, text_bytes))
@@ -168,7 +177,7 @@ def _parquet_batches(piece: Piece, batch_rows: int) -> Iterator[pa.RecordBatch]:
         if name not in NUMBERS and column.type == "string"
     ]
     with (
-        opened(piece.path) as source,
+        opened(piece.path, piece.systems) as source,
         pq.ParquetFile(source, read_dictionary=names, coerce_int96_timestamp_unit="us") as file,
     ):
         end = file.num_row_groups if piece.end is None else piece.end
@@ -190,7 +199,7 @@ def _text_batches(piece: Piece, block_bytes: int = BLOCK_BYTES) -> Iterator[pa.R
 
 
 def _blocks(piece: Piece, block_bytes: int) -> Iterator[Block]:
-    with opened(piece.path) as file:
+    with opened(piece.path, piece.systems) as file:
         if piece.compression is None:
             yield from line_blocks(file, piece.start, piece.end, size=block_bytes)
         elif file.size():

@@ -79,7 +79,7 @@ def find_inputs(paths: Sequence[str], *, format: str | None = None, without: Ite
     local: dict[Path, Path] = {}
     remote: list[Input] = []
     for given in map(str, paths):
-        path = _local_path(given)
+        path = local_path(given)
         if path is None:
             remote.append(Input(given, given, _format_of(given, forced), None))
             continue
@@ -93,9 +93,26 @@ def find_inputs(paths: Sequence[str], *, format: str | None = None, without: Ite
     return Inputs((*_with_heads(files), *remote))
 
 
+def local_path(given: str) -> Path | None:
+    """Return a path of this machine, or None for an address that is for Spark to open."""
+    address = _ADDRESS.match(given)
+    if address is None or Path(given).exists():
+        return Path(given)
+    if address[1].lower() != "file":
+        return None
+    path = "/" + given[len("file:") :].lstrip("/")
+    return Path(unquote(path) if Path(unquote(path)).exists() and not Path(path).exists() else path)
+
+
+def for_spark(path: str) -> str:
+    """Return a path of this machine, from the root, as Spark is told; it takes every path for a pattern."""
+    escaped = _PATTERN.sub(r"\\\g<0>", path)
+    return f"file://{escaped}"
+
+
 def plain_name(given: str) -> str:
     """Return an address of a file of this machine as its path; another one as it is."""
-    path = _local_path(given)
+    path = local_path(given)
     return given if path is None else str(path)
 
 
@@ -119,17 +136,6 @@ def _checked_format(format: str | None) -> str | None:
     if known not in FORMATS:
         raise unknown_name("format", format, FORMATS)
     return known
-
-
-def _local_path(given: str) -> Path | None:
-    """Return a path of this machine, or None for an address that is for Spark to open."""
-    address = _ADDRESS.match(given)
-    if address is None or Path(given).exists():
-        return Path(given)
-    if address[1].lower() != "file":
-        return None
-    path = "/" + given[len("file:") :].lstrip("/")
-    return Path(unquote(path) if Path(unquote(path)).exists() and not Path(path).exists() else path)
 
 
 def _expand(path: Path, forced: str | None, closed: set[Path]) -> list[Path]:
@@ -219,9 +225,7 @@ def _described(file: Path, forced: str | None) -> Input:
         path.encode()
     except UnicodeEncodeError:
         raise InvalidInput(f"{str(file)!a} cannot be read by Spark: its name is not UTF-8") from None
-    # Spark takes every path for a pattern.
-    escaped = _PATTERN.sub(r"\\\g<0>", path)
-    return Input(f"file://{escaped}", str(file), _format_of(str(file), forced), None)
+    return Input(for_spark(path), str(file), _format_of(str(file), forced), None)
 
 
 def _with_heads(files: Sequence[Input]) -> Iterator[Input]:

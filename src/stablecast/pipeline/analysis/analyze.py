@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +12,8 @@ from stablecast.analysis.local import analyze_files
 from stablecast.analysis.options import Options
 from stablecast.analysis.output import (
     COMPRESSION,
-    SUMMARY,
-    is_address,
     new_folder,
+    place_of,
     write_summary,
     write_table,
 )
@@ -24,8 +22,6 @@ from stablecast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from stablecast.pipeline.analysis.stability import Tables
 
 Say = Callable[[str], None]
 ENGINES = ("spark", "local")
@@ -71,12 +67,14 @@ def analyze(
     say
         Told about each step.
     """
-    began, asked = time.monotonic(), options or Options()
-    without = [] if is_address(out) else [str(out)]
+    began, asked, out = time.monotonic(), options or Options(), place_of(out)
+    without = [str(out)] if isinstance(out, Path) else []
     inputs = find_inputs([str(path) for path in paths], format=asked.format, without=without)
     origin = {"inputs": [str(path) for path in paths], "first_seq": asked.first_seq}
     if spark is None:
-        return _in_process(inputs, Path(out), asked, replace, origin, began, say)
+        if isinstance(out, str):
+            raise InvalidInput(f"'{out}' is an address, which only Spark can write to (accepted: a folder)")
+        return _in_process(inputs, out, asked, replace, origin, began, say)
     from stablecast.pipeline.analysis.failures import told_in_one_line
     from stablecast.pipeline.interrupt import interruptible
 
@@ -116,15 +114,20 @@ def _on_spark(
     from stablecast.pipeline.analysis.stability import stability_of_files
 
     where = {**origin, "engine": "spark", "spark": spark.version, "master": _master(spark)}
-    if is_address(out):
-        if not replace:
-            _check_free_address(spark, str(out))
+    if isinstance(out, str):
+        from stablecast.pipeline.analysis.address_output import AddressOutput
+
+        place = AddressOutput(spark, out, replace=replace)
         say("reading and judging")
         with stability_of_files(spark, inputs, options) as tables:
+            say("writing tables")
+            place.clear()
+            for name in tables.names:
+                _write(getattr(tables, name), f"{out}/{name}")
             summary = _told(tables.summary, where, began)
-            _write_to_address(spark, tables, str(out), summary, replace=replace)
+        place.end(summary)
         return Analysis(out, summary)
-    with new_folder(Path(out), replace=replace) as folder:
+    with new_folder(out, replace=replace) as folder:
         say("reading and judging")
         with stability_of_files(spark, inputs, options) as tables:
             say("writing tables")
@@ -135,7 +138,7 @@ def _on_spark(
                 _tidy(folder / name)
             summary = _told(tables.summary, where, began)
         write_summary(folder, summary)
-    return Analysis(Path(out), summary)
+    return Analysis(out, summary)
 
 
 def _told(found: Mapping[str, Any], where: Mapping[str, Any], began: float) -> dict[str, Any]:
@@ -150,8 +153,8 @@ def _master(spark: SparkSession) -> str | None:
     return spark.conf.get("spark.master", None)
 
 
-def _write(frame: DataFrame, path: str, *, mode: str = "error") -> None:
-    frame.write.mode(mode).option("compression", COMPRESSION).parquet(path)
+def _write(frame: DataFrame, path: str) -> None:
+    frame.write.option("compression", COMPRESSION).parquet(path)
 
 
 def _tidy(folder: Path) -> None:
@@ -159,32 +162,3 @@ def _tidy(folder: Path) -> None:
     for file in folder.iterdir():
         if file.name.startswith(("_", ".")):
             file.unlink()
-
-
-def _check_free_address(spark: SparkSession, out: str) -> None:
-    """Refuse an address that holds anything, before anything is computed."""
-    try:
-        held = spark.read.option("recursiveFileLookup", True).text(out).inputFiles()
-    except Exception as error:
-        if "PATH_NOT_FOUND" in str(error):
-            return
-        raise
-    if held:
-        raise InvalidInput(
-            f"the output '{out}' holds something (accepted: a new or empty folder, or --force to replace"
-            " an earlier analysis)"
-        )
-
-
-def _write_to_address(
-    spark: SparkSession, tables: Tables, out: str, summary: Mapping[str, Any], *, replace: bool
-) -> None:
-    """Write tables where nothing can be renamed: a folder with a summary, which comes last, is whole."""
-    mode = "overwrite" if replace else "error"
-    if replace:
-        # Else the earlier summary would call whole what is being replaced.
-        spark.createDataFrame([], "value string").write.mode(mode).text(f"{out.rstrip('/')}/{SUMMARY}")
-    for name in tables.names:
-        _write(getattr(tables, name), f"{out.rstrip('/')}/{name}", mode=mode)
-    told = spark.createDataFrame([(json.dumps(dict(summary)),)], "value string").coalesce(1)
-    told.write.mode(mode).text(f"{out.rstrip('/')}/{SUMMARY}")

@@ -1,119 +1,73 @@
-"""The output of a stream: one version after another, each whole, and a state to go on from.
+"""The writer of an output's versions, on any file system; :mod:`stablecast.analysis.version` is the format.
 
-Under ``.watch`` are ``versions/N`` with the tables after part N of the stream, ``state/N`` with the state
-that is kept between parts, and ``final/TABLE`` with files of rows that will not change, which versions link
-to. The output's own names are links through ``.watch/current``, so that one rename shows all tables of a
-version at once. A part counts from the moment that ``state/N/state.json`` is there; what a killed run left of
-a part is removed when the part is done again.
+A part of the stream is done in this order: its files, its manifest, and only then is anything removed.  Until
+the manifest is whole, the newest version is that of the part before, with all its files; from then on it is
+this part's.  What a killed run left is what no version names: torn manifests and files.  The next run removes
+it before it does anything, and does the part again under the same names.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
-from stablecast.analysis.output import COMPRESSION, SUMMARY, write_table
+from stablecast.analysis.output import COMPRESSION
+from stablecast.analysis.version import (
+    FILES,
+    MANIFESTS,
+    State,
+    Version,
+    manifest_of,
+    manifests_at,
+    read_version,
+)
 
-HIDDEN, STATE = ".watch", "state.json"
 GROWING = ("messages", "frontiers", "violations")
 """Tables of which a part is final."""
 MOST_FILES = 40
 """Final files of a table; if there are more, small ones are merged."""
+STATE_COMPRESSION = "lz4"
+KEPT_VERSIONS = 2
+AT_ONCE = 8
+"""Files that are written or removed at a time: a store takes its time for each."""
 
-
-@dataclass(frozen=True)
-class State:
-    """What there is after a part of the stream."""
-
-    part: int
-    inputs: tuple[str, ...] = ()
-    """Everything that was read so far, in order."""
-    files: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The final files of each growing table."""
-    delay_us: int = 0
-    linger_us: int = 0
-    bad_rows: Mapping[str, int] = field(default_factory=dict)
-    rebuilt: int = 0
-    """How often everything was computed anew."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """What the stream was begun with, and has to go on with."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Versions:
-    """The versions and states of one output folder."""
+    """The versions of one output, for the one process that writes them."""
 
-    def __init__(self, out: Path) -> None:
-        self.out = out
-        self.hidden = out / HIDDEN
+    def __init__(self, system: Any, root: str) -> None:
+        self._files = fs.SubTreeFileSystem(root, system)
+        self._versions: list[Version] = []
 
-    @property
-    def checkpoint(self) -> Path:
-        """Where Spark notes what it has read."""
-        return self.hidden / "checkpoint"
+    def begin(self) -> Version | None:
+        """Make room, remove what a killed run left, and return the newest version."""
+        for folder in (MANIFESTS, FILES):
+            self._files.create_dir(folder)
+        found = (read_version(self._files, path) for path in manifests_at(self._files).values())
+        self._versions = [version for version in found if version is not None][:KEPT_VERSIONS]
+        self._remove_others()
+        return self._versions[0] if self._versions else None
 
-    def latest(self, below: int | None = None) -> State | None:
-        """Return the newest state, or the newest before a part."""
-        parts = sorted(int(file.parent.name) for file in (self.hidden / "state").glob(f"*/{STATE}"))
-        fitting = [part for part in parts if below is None or part < below]
-        if not fitting:
-            return None
-        told = json.loads((self._state(fitting[-1]) / STATE).read_text(encoding="utf-8"))
-        return State(**{**told, "inputs": tuple(told["inputs"])})
-
-    def summary(self) -> dict[str, Any]:
-        """Return what was last said of the tables that are shown."""
-        told: dict[str, Any] = json.loads((self.hidden / "current" / SUMMARY).read_text(encoding="utf-8"))
-        return told
-
-    def kept(self, state: State | None) -> dict[str, pa.Table]:
+    def kept(self, version: Version | None) -> dict[str, pa.Table]:
         """Return the tables that are kept between parts, as they were after a part."""
-        if state is None:
-            return {}
-        files = self._state(state.part).glob("*.parquet")
-        return {file.stem: pq.read_table(file) for file in files}
+        names = {} if version is None else version.kept
+        return dict(zip(names, _each(self._read, names.values()), strict=True))
 
-    def begin(self, part: int) -> None:
-        """Remove what is left of an earlier try at a part."""
-        for leftover in (self._state(part), self._version(part)):
-            shutil.rmtree(leftover, ignore_errors=True)
-        for table in GROWING:
-            for file in (self.hidden / "final" / table).glob(f"{part:09d}-*"):
-                file.unlink()
-
-    def add_final(self, part: int, table: str, rows: pa.Table, names: Sequence[str]) -> list[str]:
-        """Write the final rows of a table, and return the names of all files with such rows."""
+    def add_final(self, part: int, table: str, rows: pa.Table, files: Sequence[str]) -> list[str]:
+        """Write the final rows of a table, and return all files with such rows."""
         if not rows.num_rows:
-            return list(names)
-        place = self.hidden / "final" / table
-        place.mkdir(parents=True, exist_ok=True)
-        name = f"{part:09d}-000.parquet"
-        pq.write_table(rows, place / name, compression=COMPRESSION)
-        return self.merge(part, table, [*names, name])
-
-    def merge(self, part: int, table: str, names: Sequence[str]) -> list[str]:
-        """Return final files with many small ones made one."""
-        if len(names) <= MOST_FILES:
-            return list(names)
-        place = self.hidden / "final" / table
-        by_size = sorted(names, key=lambda name: (place / name).stat().st_size)
-        small = set(by_size[: MOST_FILES * 3 // 4])
-        merged = f"{part:09d}-merged.parquet"
-        schema = pq.read_schema(place / by_size[0])
-        with pq.ParquetWriter(place / merged, schema, compression="zstd") as writer:
-            for name in names:
-                if name in small:
-                    for batch in pq.ParquetFile(place / name).iter_batches():
-                        writer.write_batch(batch)
-        return [merged, *(name for name in names if name not in small)]
+            return list(files)
+        added = _file_of(part, f"{table}-final")
+        self._write(added, rows)
+        return self._merged(part, table, [*files, added])
 
     def publish(
         self,
@@ -121,56 +75,63 @@ class Versions:
         tables: Mapping[str, pa.Table],
         kept: Mapping[str, pa.Table],
         summary: Mapping[str, Any],
-    ) -> None:
-        """Show a new version, and keep the state; of growing tables the rows that are not final are given."""
-        version = self._version(state.part)
-        version.mkdir(parents=True)
-        for name, table in tables.items():
-            write_table(version, name, table)
-            for file in state.files.get(name, ()):
-                os.link(self.hidden / "final" / name / file, version / name / file)
-        (version / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-        folder = self._state(state.part)
-        folder.mkdir(parents=True)
-        for name, table in kept.items():
-            pq.write_table(table, folder / f"{name}.parquet", compression="lz4")
-        beside = folder / f".{STATE}"
-        beside.write_text(json.dumps(asdict(state)), encoding="utf-8")
-        beside.rename(folder / STATE)  # from here on the part counts
-        self.show(state)
+    ) -> Version:
+        """Write a new version; of growing tables the rows that are not final are given."""
+        shown = {name: _file_of(state.part, name) for name in tables}
+        states = {name: _file_of(state.part, f"state-{name}") for name in kept}
+        version = Version(
+            {name: [*state.final.get(name, ()), file] for name, file in shown.items()}, states, summary, state
+        )
+        written = [(file, tables[name], COMPRESSION) for name, file in shown.items()]
+        written += [(file, kept[name], STATE_COMPRESSION) for name, file in states.items()]
+        _each(lambda one: self._write(*one), written)
+        with self._files.open_output_stream(manifest_of(state.part)) as manifest:
+            manifest.write(version.to_json())
+        self._versions = [version, *self._versions][:KEPT_VERSIONS]
+        self._remove_others()
+        return version
 
-    def show(self, state: State) -> None:
-        """Let the output's names lead to a version, and remove what no longer matters."""
-        _link(self.hidden / "current", f"versions/{state.part:09d}")
-        for shown in sorted(self._version(state.part).iterdir()):
-            _link(self.out / shown.name, f"{HIDDEN}/current/{shown.name}")
-        for folder in (self.hidden / "state", self.hidden / "versions"):
-            for old in folder.iterdir():
-                if int(old.name) < state.part - 1:
-                    shutil.rmtree(old, ignore_errors=True)
-        for table, names in state.files.items():
-            for file in (self.hidden / "final" / table).glob("*"):
-                # A part that is done again may still need files of the one before.
-                if file.name not in names and _part_of(file.name) < state.part - 1:
-                    file.unlink()
+    def _merged(self, part: int, table: str, files: Sequence[str]) -> list[str]:
+        """Return final files with many small ones made one."""
+        if len(files) <= MOST_FILES:
+            return list(files)
+        sizes = {each.path: each.size for each in self._files.get_file_info(list(files))}
+        smallest = set(sorted(files, key=lambda file: sizes[file])[: MOST_FILES * 3 // 4])
+        small = [file for file in files if file in smallest]
+        merged = _file_of(part, f"{table}-merged")
+        schema = pq.read_schema(small[0], filesystem=self._files)
+        with (
+            self._files.open_output_stream(merged) as out,
+            pq.ParquetWriter(out, schema, compression=COMPRESSION) as writer,
+        ):
+            for file in small:
+                with self._files.open_input_file(file) as source, pq.ParquetFile(source) as rows:
+                    for batch in rows.iter_batches():
+                        writer.write_batch(batch)
+        return [merged, *(file for file in files if file not in smallest)]
 
-    def _state(self, part: int) -> Path:
-        return self.hidden / "state" / f"{part:09d}"
+    def _read(self, file: str) -> pa.Table:
+        return pq.read_table(file, filesystem=self._files)
 
-    def _version(self, part: int) -> Path:
-        return self.hidden / "versions" / f"{part:09d}"
+    def _write(self, file: str, table: pa.Table, compression: str = COMPRESSION) -> None:
+        with self._files.open_output_stream(file) as out:
+            pq.write_table(table, out, compression=compression)
+
+    def _remove_others(self) -> None:
+        """Remove what the newest versions do not need: manifests first, then files that only they named."""
+        parts = {version.part for version in self._versions}
+        old = [path for part, path in manifests_at(self._files).items() if part not in parts]
+        _each(self._files.delete_file, old)
+        named = {file for version in self._versions for file in version.files}
+        found = [each.path for each in self._files.get_file_info(fs.FileSelector(FILES))]
+        _each(self._files.delete_file, [file for file in found if file not in named])
 
 
-def _part_of(name: str) -> int:
-    found = re.match(r"\d+", name)
-    return int(found[0]) if found else 0
+def _file_of(part: int, what: str) -> str:
+    return f"{FILES}/{part:09d}-{what}.parquet"
 
 
-def _link(link: Path, target: str) -> None:
-    """Let a link lead somewhere, in one step."""
-    if link.is_symlink() and os.readlink(link) == target:  # noqa: PTH115
-        return
-    beside = link.with_name(f".{link.name}.new")
-    beside.unlink(missing_ok=True)
-    beside.symlink_to(target)
-    beside.replace(link)
+def _each(call: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Do something with every item, several at a time."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(call, items))

@@ -4,7 +4,10 @@ Spark's stream of files only tells which are new, each once, and notes it in a c
 is read as for a whole trace.  Each part of the stream is folded into the state that earlier parts left
 (:mod:`stablecast.delivery.fold`), or, when something came too late for that, everything is computed anew with
 twice the patience.  Positions are few rows, whatever they stand for: their tables are computed anew from all
-rows so far.
+rows so far.  What there is after a part is one version (:mod:`stablecast.analysis.version`).
+
+The folder that is watched and the output may be addresses that Spark knows.  Files there are opened by Arrow
+or through Spark (:mod:`stablecast.pipeline.hadoop_files`).
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -21,21 +25,27 @@ import pyarrow as pa
 
 from stablecast.analysis.local import tables_for
 from stablecast.analysis.options import Options, check_kinds
-from stablecast.analysis.output import locked
+from stablecast.analysis.output import locked, place_of, told_of_writing
+from stablecast.analysis.reading import heads
+from stablecast.analysis.reading.addresses import looked_into
 from stablecast.analysis.reading.bad_rows import BadRows
 from stablecast.analysis.reading.classify import EVENTS
 from stablecast.analysis.reading.events import read_events
 from stablecast.analysis.reading.foreign import Foreign
-from stablecast.analysis.reading.inputs import find_inputs, plain_name
+from stablecast.analysis.reading.inputs import Inputs, find_inputs, plain_name
 from stablecast.analysis.recast import as_positions
 from stablecast.analysis.summary import counted_durations, counted_positions, is_of_positions, summary_of
+from stablecast.analysis.version import HIDDEN, State, Version
 from stablecast.delivery.fold import Folded, Patience, Untimely, fold, folded_anew
 from stablecast.delivery.fold import State as Kept
 from stablecast.delivery.scan import merged, scan_of
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Say
 from stablecast.pipeline.analysis.failures import told_in_one_line
-from stablecast.pipeline.analysis.stream.versions import GROWING, HIDDEN, State, Versions
+from stablecast.pipeline.analysis.stream.links import show
+from stablecast.pipeline.analysis.stream.places import check_addresses, check_places
+from stablecast.pipeline.analysis.stream.versions import GROWING, Versions
+from stablecast.pipeline.hadoop_files import SessionSystems
 from stablecast.pipeline.interrupt import cancel_until
 
 if TYPE_CHECKING:
@@ -86,35 +96,38 @@ class Watch:
 
     def __init__(
         self,
-        folder: Path,
-        out: Path,
+        folder: Path | str,
+        out: Path | str,
         spark: SparkSession,
         watching: Watching,
         say: Say = lambda line: None,
         tell: Callable[[dict[str, Any]], None] = lambda summary: None,
     ) -> None:
-        if not folder.is_dir():
-            raise InvalidInput(
-                f"the folder '{folder}' does not exist (accepted: a folder that files arrive in)"
-            )
-        self.folder, self.out = folder.absolute(), out.absolute()
+        check_places(folder, out, follow=watching.follow)
+        self.folder, self.out = _absolute(folder), _absolute(out)
         self._spark = spark
         self._watching = watching
         self._say = say
         self._tell = tell
-        self._versions = Versions(self.out)
+        self._systems = SessionSystems(spark)
         self._failure: BaseException | None = None
-        self.state: State | None = None
-        self.summary: Mapping[str, Any] | None = None
+        self._version: Version | None = None
+
+    @property
+    def summary(self) -> Mapping[str, Any] | None:
+        """What is said of everything so far; None if there is nothing yet."""
+        return None if self._version is None else self._version.summary
 
     def run(self, stopped: Event) -> None:
         """Watch until told to stop, or, if asked to do so, until everything has been read."""
-        with told_in_one_line(), locked(self.out / HIDDEN / "lock", self.out):
-            self.state = self._versions.latest()
-            if self.state is not None:
-                self._check_settings(self.state)
-                self._versions.show(self.state)
-                self.summary = self._versions.summary()
+        with told_in_one_line(), self._alone():
+            check_addresses(self.folder, self.out, self._systems)
+            self._versions = Versions(*self._systems(str(self.out)))
+            with told_of_writing(self.out):
+                self._version = self._versions.begin()
+            if self._version is not None:
+                self._check_settings(self._version.state)
+                self._show(self._version)
             query = self._start()
             try:
                 while not query.awaitTermination(POLL_S):
@@ -125,21 +138,19 @@ class Watch:
             finally:
                 self._end(query)
 
+    def _alone(self) -> AbstractContextManager[Any]:
+        """Hold a folder of this machine for this process; at an address there is nothing to hold."""
+        return locked(self.out / HIDDEN / "lock", self.out) if isinstance(self.out, Path) else nullcontext()
+
+    def _show(self, version: Version) -> None:
+        if isinstance(self.out, Path):
+            with told_of_writing(self.out):
+                show(self.out, version)
+
     @property
     def _settings(self) -> dict[str, Any]:
-        foreign = self._watching.options.foreign
-        return {
-            "folder": str(self.folder),
-            "first_seq": self._watching.options.first_seq,
-            "follow": self._watching.follow,
-            "columns": dict(foreign.columns),
-            "constants": dict(foreign.constants),
-            "kinds": dict(foreign.kinds),
-            "time_unit": foreign.time_unit,
-            "format": self._watching.options.format,
-            "cumulative": self._watching.options.cumulative,
-            "next_offset": self._watching.options.next_offset,
-        }
+        watching = self._watching
+        return {"folder": str(self.folder), "follow": watching.follow, **watching.options.meaning}
 
     def _check_settings(self, state: State) -> None:
         for name, value in self._settings.items():
@@ -164,7 +175,7 @@ class Watch:
                 files = files.option("maxFilesPerTrigger", self._watching.files_per_part)
             frame = files.load(str(self.folder)).select("path", "length")
         writer = frame.writeStream.foreachBatch(self._guarded).option(
-            "checkpointLocation", str(self._versions.checkpoint)
+            "checkpointLocation", f"{self.out}/{HIDDEN}/checkpoint"
         )
         if self._watching.once:
             return writer.trigger(availableNow=True).start()
@@ -185,18 +196,17 @@ class Watch:
             raise RuntimeError("this part failed") from None
 
     def _take(self, batch: DataFrame, part: int) -> None:
-        done = self._versions.latest()
-        if done is not None and done.part >= part:
-            self._versions.show(done)  # it was done before, and Spark had no time to note that
-            return
+        if self._version is not None and self._version.part >= part:
+            return  # it was done before, and Spark had no time to note that
         began = time.monotonic()
         inputs = self._archived(batch, part) if self._watching.follow else _paths(batch)
         if not inputs:
             return
-        done_now = self._folded(part, inputs)
-        summary = self._told(done_now, time.monotonic() - began)
-        self._versions.publish(done_now.state, done_now.tables, done_now.kept, summary)
-        self.state, self.summary = done_now.state, summary
+        done = self._folded(part, inputs)
+        summary = self._told(done, time.monotonic() - began)
+        with told_of_writing(self.out):
+            self._version = self._versions.publish(done.state, done.tables, done.kept, summary)
+        self._show(self._version)
         self._tell(summary)
         self._say(
             f"part {part}: {summary['arrived']:,} events, {summary['messages']:,} messages so far,"
@@ -208,18 +218,17 @@ class Watch:
         """Keep what was read of growing files, so that it can be read again."""
         if batch.isEmpty():
             return []
-        place = self._versions.hidden / "events" / f"{part:09d}"
-        batch.write.mode("overwrite").parquet(str(place))
-        return [str(place)]
+        place = f"{self.out}/{HIDDEN}/events/{part:09d}"
+        batch.write.mode("overwrite").parquet(place)
+        return [place]
 
     def _folded(self, part: int, inputs: Sequence[str]) -> Done:
         """Fold a part into the state before it, or compute everything anew."""
-        before = self._versions.latest(below=part)
-        patience = self._patience(before)
-        self._versions.begin(part)
-        read = self._read(inputs)
-        kept = self._versions.kept(before)
-        known = before or State(part)
+        known = State(part) if self._version is None else self._version.state
+        patience = self._patience(known)
+        read = self._read(self._found(inputs))
+        with heads.told_in_one_line(str(self.out)):
+            kept = self._versions.kept(self._version)
         state = replace(
             known,
             part=part,
@@ -239,27 +248,36 @@ class Watch:
             return self._anew(state, patience, read.events.num_rows)
         return self._added(state, folded, read.events.num_rows)
 
-    def _read(self, inputs: Sequence[str]) -> Read:
+    def _found(self, inputs: Sequence[str]) -> Inputs:
+        """Look into files, which have to be there."""
+        format = None if self._watching.follow else self._watching.options.format
+        return looked_into(find_inputs(inputs, format=format), self._systems)
+
+    def _read(self, found: Inputs) -> Read:
         """Read the events of some files."""
         options, bad = self._watching.options, BadRows()
         # What was kept of a growing trace is in the schema already.
         foreign = Foreign() if self._watching.follow else options.foreign
-        found = find_inputs(list(inputs), format=None if self._watching.follow else options.format)
         tables = [EVENTS.empty_table()]
-        for one in read_events(found, foreign, first_seq=options.first_seq, on_bad_rows=options.on_bad_rows):
+        for one in read_events(
+            found,
+            foreign,
+            first_seq=options.first_seq,
+            on_bad_rows=options.on_bad_rows,
+            systems=self._systems,
+        ):
             bad.add(one)
             tables.append(as_positions(one.events) if options.cumulative else one.events)
         return Read(pa.concat_tables(tables).unify_dictionaries(), bad)
 
     def _anew(self, state: State, patience: Patience, arrived: int) -> Done:
         """Fold everything so far as one part, with twice the patience."""
-        _check_still_there(state.inputs)
-        every = self._read(state.inputs)
+        every = self._read(self._found_again(state.inputs))
         first_seq = self._watching.options.first_seq
         folded, patience = folded_anew([every.events], patience, first_seq=first_seq)
         again = replace(
             state,
-            files={},
+            final={},
             bad_rows=every.bad.problems,
             delay_us=patience.delay_us,
             linger_us=patience.linger_us,
@@ -267,12 +285,26 @@ class Watch:
         )
         return self._added(again, folded, arrived)
 
+    def _found_again(self, inputs: Sequence[str]) -> Inputs:
+        """Look into everything so far; refuse to compute anew what can no longer be read."""
+        try:
+            return self._found(inputs)
+        except InvalidInput as error:
+            raise InvalidInput(
+                "something came too late, and what was read before is not all there to be read again:"
+                f" {error}"
+                " (accepted: files that stay, or another output folder and more patience with --delay-s)"
+            ) from None
+
     def _added(self, state: State, folded: Folded, arrived: int) -> Done:
         """Write what became final, and tell what there is now."""
-        files = {
-            name: self._versions.add_final(state.part, name, folded.final[name], state.files.get(name, ()))
-            for name in GROWING
-        }
+        with told_of_writing(self.out):
+            final = {
+                name: self._versions.add_final(
+                    state.part, name, folded.final[name], state.final.get(name, ())
+                )
+                for name in GROWING
+            }
         counts = counted_durations(folded.durations, folded.violations)
         told = summary_of(folded.scan, state.bad_rows, counts) | {
             "arrived": arrived,
@@ -280,7 +312,7 @@ class Watch:
             "carried_rows": folded.state.carried_rows,
         }
         tables = {**folded.open, **folded.current}
-        return Done(replace(state, files=files), tables, folded.state.to_tables(), told)
+        return Done(replace(state, final=final), tables, folded.state.to_tables(), told)
 
     def _followed(self, state: State, read: Read, kept: Mapping[str, pa.Table]) -> Done:
         """Make the tables of positions, of all rows so far."""
@@ -298,11 +330,9 @@ class Watch:
         }
         return Done(state, tables, {POSITIONS: events}, told)
 
-    def _patience(self, before: State | None) -> Patience:
+    def _patience(self, known: State) -> Patience:
         asked = self._watching.patience
-        if before is None:
-            return asked
-        return Patience(max(asked.delay_us, before.delay_us), max(asked.linger_us, before.linger_us))
+        return Patience(max(asked.delay_us, known.delay_us), max(asked.linger_us, known.linger_us))
 
     def _told(self, done: Done, seconds: float) -> dict[str, Any]:
         """Return what the summary says after a part."""
@@ -323,38 +353,15 @@ class Watch:
         }
 
 
-def check_folders(folder: Path, out: Path) -> None:
-    """Refuse a folder that is not there, and an output that cannot be one."""
-    if not folder.is_dir():
-        raise InvalidInput(f"the folder '{folder}' does not exist (accepted: a folder that files arrive in)")
-    if out.exists() and not out.is_dir():
-        raise InvalidInput(f"the output '{out}' is a file (accepted: a new or empty folder)")
-    if out.exists() and any(out.iterdir()) and not (out / HIDDEN).is_dir():
-        raise InvalidInput(
-            f"the output folder '{out}' holds something else"
-            " (accepted: a new or empty folder, or one that watch wrote before)"
-        )
-    if out.resolve().is_relative_to(folder.resolve()):
-        raise InvalidInput(
-            f"the output '{out}' is inside the folder that is watched (accepted: another place)"
-        )
+def _absolute(given: Path | str) -> Path | str:
+    place = place_of(given)
+    return place.absolute() if isinstance(place, Path) else place
 
 
 def _paths(batch: DataFrame) -> list[str]:
     """Return the names of the files of a part that hold anything, in order."""
     rows = batch.where("length > 0").select("path").distinct().collect()
     return sorted(plain_name(row["path"]) for row in rows)
-
-
-def _check_still_there(inputs: Sequence[str]) -> None:
-    """Refuse to compute anew what can no longer be read."""
-    try:
-        find_inputs(list(inputs))
-    except InvalidInput as error:
-        raise InvalidInput(
-            f"something came too late, and what was read before is not all there to be read again: {error}"
-            " (accepted: files that stay, or another output folder and more patience with --delay-s)"
-        ) from None
 
 
 def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
