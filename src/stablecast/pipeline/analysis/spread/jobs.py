@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 ON_DISK = StorageLevel.DISK_ONLY
 EVENTS_PER_SLAB = 1 << 21
 EVENTS_PER_TASK = 3_000_000
-LEAST_TASKS = 4
+TASKS_AT_ONCE = 4
+"""Tasks are a multiple of that, so that two or four cores are done at the same time."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,8 @@ class _Resolved:
 
 def tasks_for(events: int, buckets: int) -> int:
     """Return how many tasks buckets are shared by; each costs some 50 ms, whatever it does."""
-    return min(buckets, max(LEAST_TASKS, events // EVENTS_PER_TASK))
+    rounds = -(-events // (EVENTS_PER_TASK * TASKS_AT_ONCE))
+    return min(buckets, TASKS_AT_ONCE * max(rounds, 1))
 
 
 def together(rows: DataFrame, tasks: int, *what: str) -> DataFrame:
