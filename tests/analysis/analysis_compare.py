@@ -12,7 +12,12 @@ def rows_of(table):
     """Return the rows of a table: Arrow's, or rows already."""
     if isinstance(table, list):
         return table
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    columns = (map(_hashable, column.to_pylist()) for column in table.columns)
+    return list(zip(*columns, strict=True))
+
+
+def _hashable(value):
+    return tuple(value) if isinstance(value, list) else value
 
 
 def differences(left, right):
