@@ -12,9 +12,12 @@ def rows_of(table):
     """Return the rows of a table: Arrow's, or rows already; lists in them as tuples."""
     if isinstance(table, list):
         return table
-    columns = (column.to_pylist() for column in table.columns)
-    hashable = ([tuple(v) if isinstance(v, list) else v for v in column] for column in columns)
-    return list(zip(*hashable, strict=True))
+    columns = (map(_hashable, column.to_pylist()) for column in table.columns)
+    return list(zip(*columns, strict=True))
+
+
+def _hashable(value):
+    return tuple(value) if isinstance(value, list) else value
 
 
 def differences(left, right):

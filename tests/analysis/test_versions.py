@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ TABLES, GROWING = ("messages", "sources"), ("messages",)
 KEPT = ("events", "line")
 LINKING = (
     *((Path, name) for name in ("replace", "symlink_to", "unlink", "mkdir", "write_text")),
-    (shutil, "rmtree"),
+    *((os, "link"), (shutil, "rmtree")),
 )
 
 
@@ -236,7 +237,7 @@ def test_a_folder_without_links_has_its_versions(tmp_path, monkeypatch):
     def refuses(*arguments):
         raise OSError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(Path, "symlink_to", refuses)
+    monkeypatch.setattr(os, "link", refuses)
     stream = Stream(tmp_path)
     stream.fold(0)
     stream.fold(1)

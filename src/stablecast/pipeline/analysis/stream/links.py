@@ -1,10 +1,11 @@
 """Names in a folder of this machine that lead plain readers to the newest version.
 
 ``OUT/messages``, ``OUT/summary.json`` and so on are links through ``.watch/current``, which leads to
-``.watch/shown/N``: a folder for each table with links to the files that the manifest of part N names, and the
-summary.  All of this is a convenience.  It is derived from the manifest, nothing of stablecast reads it, and
-if it is removed, the next start of ``watch`` makes it anew; where a file system has no links, there is none.
-All names change by one rename, of ``.watch/current``, once what it leads to is whole.
+``.watch/shown/N``: a folder for each table with hard links to the files that the manifest of part N names,
+and the summary.  All names change by one rename, of ``.watch/current``, once what it leads to is whole.
+
+All of this is a convenience.  It is derived from the manifest, and nothing of stablecast reads it.  If it is
+removed, the next start of ``watch`` makes it anew; where a file system has no links, there is none.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def _show(out: Path, version: Version) -> None:
     folder = shown / f"{version.part:09d}"
     if not _leads_to(current, f"shown/{folder.name}"):
         shutil.rmtree(folder, ignore_errors=True)
-        _make(folder, version)
+        _make(out, folder, version)
         _link(current, f"shown/{folder.name}")
     for name in (*version.tables, SUMMARY):
         _link(out / name, f"{HIDDEN}/current/{name}")
@@ -45,12 +46,12 @@ def _show(out: Path, version: Version) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _make(folder: Path, version: Version) -> None:
+def _make(out: Path, folder: Path, version: Version) -> None:
     for table, files in version.tables.items():
-        (folder / table).mkdir(parents=True)
+        place = folder / table
+        place.mkdir(parents=True)
         for file in files:
-            name = file.rpartition("/")[2]
-            (folder / table / name).symlink_to(f"../../../../{file}")
+            os.link(f"{out}/{file}", f"{place}/{file.rpartition('/')[2]}")  # symbolic ones take longer
     text = json.dumps(version.summary, indent=1) + "\n"
     (folder / SUMMARY).write_text(text, encoding="utf-8")
 

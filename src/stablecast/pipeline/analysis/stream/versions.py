@@ -46,6 +46,7 @@ class Versions:
     def __init__(self, system: Any, root: str) -> None:
         self._files = fs.SubTreeFileSystem(root, system)
         self._versions: list[Version] = []
+        self._pool = ThreadPoolExecutor(AT_ONCE)
 
     def begin(self) -> Version | None:
         """Make room, remove what a killed run left, and return the newest version."""
@@ -59,7 +60,7 @@ class Versions:
     def kept(self, version: Version | None) -> dict[str, pa.Table]:
         """Return the tables that are kept between parts, as they were after a part."""
         names = {} if version is None else version.kept
-        return dict(zip(names, _each(self._read, names.values()), strict=True))
+        return dict(zip(names, self._each(self._read, names.values()), strict=True))
 
     def add_final(self, part: int, table: str, rows: pa.Table, files: Sequence[str]) -> list[str]:
         """Write the final rows of a table, and return all files with such rows."""
@@ -84,7 +85,7 @@ class Versions:
         )
         written = [(file, tables[name], COMPRESSION) for name, file in shown.items()]
         written += [(file, kept[name], STATE_COMPRESSION) for name, file in states.items()]
-        _each(lambda one: self._write(*one), written)
+        self._each(lambda one: self._write(*one), written)
         with self._files.open_output_stream(manifest_of(state.part)) as manifest:
             manifest.write(version.to_json())
         self._versions = [version, *self._versions][:KEPT_VERSIONS]
@@ -110,6 +111,10 @@ class Versions:
                         writer.write_batch(batch)
         return [merged, *(file for file in files if file not in smallest)]
 
+    def _each(self, call: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Do something with every item, several at a time."""
+        return list(self._pool.map(call, items))
+
     def _read(self, file: str) -> pa.Table:
         return pq.read_table(file, filesystem=self._files)
 
@@ -121,17 +126,11 @@ class Versions:
         """Remove what the newest versions do not need: manifests first, then files that only they named."""
         parts = {version.part for version in self._versions}
         old = [path for part, path in manifests_at(self._files).items() if part not in parts]
-        _each(self._files.delete_file, old)
+        self._each(self._files.delete_file, old)
         named = {file for version in self._versions for file in version.files}
         found = [each.path for each in self._files.get_file_info(fs.FileSelector(FILES))]
-        _each(self._files.delete_file, [file for file in found if file not in named])
+        self._each(self._files.delete_file, [file for file in found if file not in named])
 
 
 def _file_of(part: int, what: str) -> str:
     return f"{FILES}/{part:09d}-{what}.parquet"
-
-
-def _each(call: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Do something with every item, several at a time."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(call, items))
