@@ -15,7 +15,7 @@ from analysis_random_trace import Rates, random_trace
 from analysis_traces import as_table, drawn, together
 from test_whole import coded
 
-from stablecast.delivery.durations import SENT, TO_DETECT, TO_STABLE, count_of
+from stablecast.delivery.durations import SENT, TO_DETECT, TO_STABLE, Described
 from stablecast.delivery.fold import Patience, State, Untimely, fold, folded_anew
 from stablecast.delivery.kinds import STABLE
 from stablecast.delivery.tables import TABLES
@@ -70,7 +70,7 @@ class Stream:
             pc.subtract(messages[name], messages["sent_us"]) for name in ("stable_us", "detected_last_us")
         ]
         right = [len(messages), *(len(one.drop_null()) for one in took)]
-        left = [count_of(self.folded.durations, what) for what in (SENT, TO_STABLE, TO_DETECT)]
+        left = [Described(self.folded.durations, what).count for what in (SENT, TO_STABLE, TO_DETECT)]
         right += [sum(one.drop_null().to_pylist()) for one in took]
         left += [total_of(self.folded.durations, what) for what in (TO_STABLE, TO_DETECT)]
         kinds = Counter(theirs["violations"]["kind"].to_pylist())
@@ -206,7 +206,7 @@ def test_counts_for_a_summary_are_of_all_parts():
     for part in range(3):
         folded = fold(state, healthy(part * 100 + 1, part * 100 + 100), patience)
         state = folded.state
-    counts = [count_of(folded.durations, what) for what in (SENT, TO_STABLE, TO_DETECT)]
+    counts = [Described(folded.durations, what).count for what in (SENT, TO_STABLE, TO_DETECT)]
     assert counts == [300, 300, 300]
     assert folded.scan.kinds == {"join": 3, "receive": 900, "release": 900, "send": 300, "stable": 900}
     assert 0 < folded.open_messages < 30

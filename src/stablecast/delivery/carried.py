@@ -15,15 +15,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from stablecast.delivery.coded import Coded
+from stablecast.delivery.columns import Ints, Longs, chosen
 from stablecast.delivery.happened import Numbers, to_stays
 from stablecast.delivery.holding import Occupancy
-from stablecast.delivery.kinds import SEND, Ints, Longs, chosen
+from stablecast.delivery.kinds import SEND
 from stablecast.delivery.laggards import LIMB, LIMB_BITS, Laggards
 from stablecast.delivery.leaving import Tellers
 from stablecast.delivery.line import Start, nothing_before
 from stablecast.delivery.membership import Membership
 from stablecast.delivery.part import Thin
-from stablecast.delivery.scan import Coded
 from stablecast.delivery.settled import Held, Kept, Settled, nothing_settled
 from stablecast.delivery.state import SCHEMAS, State
 from stablecast.delivery.tables import Names, in_schema, laggards_table

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import kernel
+from stablecast.delivery.columns import Ints, Longs, shortened
 from stablecast.delivery.happened import Events, Ordered
 from stablecast.delivery.judge import (
     EARLY_STABLE,
@@ -26,7 +27,7 @@ from stablecast.delivery.judge import (
     is_required,
     violations_by,
 )
-from stablecast.delivery.kinds import NEVER, RUN_BITS, STABLE, Ints, Longs, shortened
+from stablecast.delivery.kinds import NEVER, RUN_BITS, STABLE
 from stablecast.delivery.line import Before, Claims, Line, Runs
 from stablecast.delivery.membership import Membership, Stays
 

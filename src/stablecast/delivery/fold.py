@@ -33,10 +33,11 @@ import pyarrow.compute as pc
 
 from stablecast.delivery import durations, tables
 from stablecast.delivery.carried import Carried, Reader, written
+from stablecast.delivery.columns import Ints, chosen, joined
 from stablecast.delivery.durations import durations_of
 from stablecast.delivery.happened import Events, events_of
 from stablecast.delivery.judge import VIOLATIONS, Violations
-from stablecast.delivery.kinds import RELEASE, STABLE, FirstSeq, Ints, chosen
+from stablecast.delivery.kinds import RELEASE, STABLE, FirstSeq
 from stablecast.delivery.laggards import Laggards, laggards_of
 from stablecast.delivery.leaving import (
     Patience,
@@ -55,9 +56,10 @@ from stablecast.delivery.line import Start
 from stablecast.delivery.membership import membership_of
 from stablecast.delivery.part import Part, Thin, part_of
 from stablecast.delivery.scan import Scan, merged, scan_of
+from stablecast.delivery.schema import encoded
 from stablecast.delivery.settled import Holding, held_after
 from stablecast.delivery.sources import sources_table
-from stablecast.delivery.state import SCHEMAS, State, encoded
+from stablecast.delivery.state import SCHEMAS, State
 
 __all__ = ["Folded", "Patience", "State", "Untimely", "fold", "folded_anew"]
 
@@ -239,8 +241,7 @@ def _violations(part: Part, left: Left) -> tuple[Violations, Ints]:
     sure = [np.append(left.leaves, False)[place]]
     lined = (part.out_of_line, part.of_claims)
     sure += [found.seq <= left.start.last_seq[found.source] for found in lined]
-    every = Violations(*(np.concatenate(columns) for columns in zip(own, *lined, strict=True)))
-    return every, np.concatenate(sure)
+    return joined([own, *lined]), np.concatenate(sure)
 
 
 def _stays_at_hand(part: Part, left: Left, at_hand: pa.Table, first_seq: FirstSeq) -> Ints:

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.compiling import kernel
-from stablecast.delivery.kinds import LATE, RECEIVE, RELEASE, RUN, RUN_BITS, Ints, Longs
+from stablecast.delivery.coded import Coded, looked_up
+from stablecast.delivery.columns import Ints, Longs
+from stablecast.delivery.kinds import LATE, RECEIVE, RELEASE, RUN, RUN_BITS
 from stablecast.delivery.membership import Membership
-from stablecast.delivery.scan import Coded
 
 
 class Events(NamedTuple):
@@ -78,20 +79,9 @@ class Numbers:
 
     def of(self, group: Coded, name: Coded, rows: Ints | slice) -> Ints:
         """Return the number of the name in each row."""
-        width = max(len(name.values), 1)
-        pair = group.codes[rows].astype(np.int64) * width + name.codes[rows]
-        if len(group.values) * width <= 1 << 22:
-            seen = np.flatnonzero(np.bincount(pair, minlength=1))
-            table = np.zeros(len(group.values) * width, np.int32)
-            table[seen] = self._looked_up(group, name, seen, width)
-            found: Ints = table[pair]
-            return found
-        seen, place = np.unique(pair, return_inverse=True)
-        return self._looked_up(group, name, seen, width)[place]
+        return looked_up(group, name, rows, self._numbers)
 
-    def _looked_up(self, group: Coded, name: Coded, pairs: Ints, width: int) -> Ints:
-        groups = group.values.take(pa.array(pairs // width)).to_pylist()
-        names = name.values.take(pa.array(pairs % width)).to_pylist()
+    def _numbers(self, groups: list[str], names: list[str]) -> Ints:
         return np.array([self._of[key] for key in zip(groups, names, strict=True)], np.int32)
 
 

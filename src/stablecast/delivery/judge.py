@@ -25,20 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import inlined, kernel
+from stablecast.delivery.columns import Ints, Longs, shortened
 from stablecast.delivery.happened import Events, Ordered
-from stablecast.delivery.kinds import (
-    EVER,
-    NEVER,
-    RECEIVE,
-    RELEASE,
-    RUN,
-    RUN_BITS,
-    SEND,
-    STABLE,
-    Ints,
-    Longs,
-    shortened,
-)
+from stablecast.delivery.kinds import EVER, NEVER, RECEIVE, RELEASE, RUN, RUN_BITS, SEND, STABLE
 from stablecast.delivery.membership import Groups, Membership, Stays
 
 VIOLATIONS = (

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import kernel
+from stablecast.delivery.columns import Ints, Longs
 from stablecast.delivery.judge import Messages
-from stablecast.delivery.kinds import NEVER, Ints, Longs
+from stablecast.delivery.kinds import NEVER
 from stablecast.delivery.membership import Membership
 
 LIMB_BITS = 31

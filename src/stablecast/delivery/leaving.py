@@ -26,13 +26,15 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.compiling import kernel
+from stablecast.delivery.coded import Coded
+from stablecast.delivery.columns import Ints, Longs, chosen, joined
 from stablecast.delivery.happened import Events
 from stablecast.delivery.judge import Messages, is_required
-from stablecast.delivery.kinds import EVER, NEVER, STABLE, Ints, Longs, chosen
+from stablecast.delivery.kinds import EVER, NEVER, STABLE
 from stablecast.delivery.line import Line, Start
 from stablecast.delivery.membership import Membership, Stays
 from stablecast.delivery.part import Part, Thin
-from stablecast.delivery.scan import ACTIVE, Coded, Scan
+from stablecast.delivery.scan import ACTIVE, Scan
 from stablecast.errors import InvalidInput, StablecastError
 
 
@@ -180,8 +182,7 @@ def find_places(first: Ints, second: Longs, asked: Ints, asked_second: Longs, fo
 
 def tellers_with(old: Tellers, source: Ints, stay: Ints, seq: Longs, time: Longs) -> Tellers:
     """Add claims or releases to those that are known."""
-    columns = zip(old, (source, stay, seq, time, time), strict=True)
-    both = Tellers(*(np.concatenate(pair) for pair in columns))
+    both = joined([old, Tellers(source, stay, seq, time, time)])
     if not len(both.source):
         return both
     order = np.lexsort((both.stay, both.source))

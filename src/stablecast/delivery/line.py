@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import kernel
+from stablecast.delivery.columns import Ints, Longs, shortened
 from stablecast.delivery.judge import (
     GAP,
     SEND_OUT_OF_ORDER,
@@ -29,7 +30,7 @@ from stablecast.delivery.judge import (
     accuse,
     violations_by,
 )
-from stablecast.delivery.kinds import EARLIEST, EVER, NEVER, RUN_BITS, FirstSeq, Ints, Longs, shortened
+from stablecast.delivery.kinds import EARLIEST, EVER, NEVER, RUN_BITS, FirstSeq
 
 
 class Claims(NamedTuple):

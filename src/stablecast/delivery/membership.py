@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs
+from stablecast.delivery.columns import Ints, Longs
+from stablecast.delivery.kinds import EVER, NEVER
 from stablecast.delivery.scan import ACTIVE, SENT, Scan
 
 OCCUPANCY_BITS = 9

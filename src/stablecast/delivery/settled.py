@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import inlined, kernel
+from stablecast.delivery.columns import Ints, Longs, chosen, joined
 from stablecast.delivery.holding import (
     Changes,
     Occupancy,
@@ -34,7 +35,7 @@ from stablecast.delivery.holding import (
     totals_of,
 )
 from stablecast.delivery.judge import Holdings
-from stablecast.delivery.kinds import NEVER, Ints, Longs, chosen
+from stablecast.delivery.kinds import NEVER
 from stablecast.delivery.leaving import Marks, Untimely
 from stablecast.delivery.membership import Membership, Stays
 
@@ -102,7 +103,7 @@ def held_after(
         raise Untimely("something has changed what members held before the watermark")
     ends = _ends_of_kept(kept, membership, marks)
     since = changes_of(holdings, membership, since=marks.before)
-    changes = summed(Changes(*(np.concatenate(pair) for pair in zip(since, ends, strict=True))))
+    changes = summed(joined([since, ends]))
     early = changes.time < marks.now[membership.name_group][changes.name]
     done, rest = chosen(changes, early), chosen(changes, ~early)
     peaks, course = levels_of(done, membership.name_group, membership.groups, (held.messages, held.size))
@@ -135,7 +136,7 @@ def _higher(one: Peaks, other: Peaks) -> Peaks:
 
 def _later(earlier: Occupancy, later: Occupancy) -> Occupancy:
     """Put two courses together; where both have a span, or one has it several times, the last one stands."""
-    every = Occupancy(*(np.concatenate(pair) for pair in zip(earlier, later, strict=True)))
+    every = joined([earlier, later])
     order = np.lexsort((every.span, every.name))
     name, span = every.name[order], every.span[order]
     last = np.append((name[1:] != name[:-1]) | (span[1:] != span[:-1]), True)[: len(name)].astype(bool)

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.compiling import kernel
+from stablecast.delivery.columns import Ints, Longs, chosen, joined
 from stablecast.delivery.happened import Ordered
 from stablecast.delivery.judge import Messages, Waiting
-from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, chosen
+from stablecast.delivery.kinds import EVER, NEVER
 from stablecast.delivery.line import Line, Runs, Start
 from stablecast.delivery.tables import SCHEMAS, Names, in_schema
 
@@ -35,8 +36,7 @@ def waiting_in(runs: Runs, order: Ordered, waiting: Waiting) -> Waiting:
     place = {key: k for k, key in enumerate(every)}
     asked = zip(runs.source.tolist(), runs.number.tolist(), strict=True)
     none = Waiting(np.zeros(1, np.int32), np.zeros((1, waiting.stays.shape[1]), np.int32))
-    known = Waiting(*(np.concatenate(columns) for columns in zip(waiting, none, strict=True)))
-    return chosen(known, np.array([place.get(key, len(place)) for key in asked], np.int64))
+    return chosen(joined([waiting, none]), np.array([place.get(key, len(place)) for key in asked], np.int64))
 
 
 def ends_of(starts: Longs, messages: Messages, line: Line, waiting: Waiting) -> Ends:

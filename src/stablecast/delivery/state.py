@@ -17,32 +17,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from stablecast.delivery import scan as scanning
 from stablecast.delivery.durations import DURATIONS
-from stablecast.delivery.scan import Coded, Scan
+from stablecast.delivery.scan import Scan
+from stablecast.delivery.schema import EVENTS, encoded
 from stablecast.delivery.tables import SCHEMAS as TABLE_SCHEMAS
 from stablecast.errors import InvalidInput
 
 _TEXT, _LONG, _INT = pa.string(), pa.int64(), pa.int32()
-_NAME = pa.dictionary(pa.int32(), pa.string())
 _SOURCE = [("group", _TEXT), ("source", _TEXT)]
 _MEMBER = [("group", _TEXT), ("member", _TEXT)]
 _TELLERS = pa.schema(
     [*_SOURCE, ("member", _TEXT), ("covered", _LONG), ("first_us", _LONG), ("last_us", _LONG)]
-)
-EVENTS = pa.schema(
-    [
-        ("group", _NAME),
-        ("kind", pa.int8()),
-        ("member", _NAME),
-        ("source", _NAME),
-        ("seq", _LONG),
-        ("time_us", _LONG),
-        ("bytes", _INT),
-    ]
 )
 SCHEMAS: Mapping[str, pa.Schema] = {
     "names": scanning.NAMES,
@@ -140,22 +128,3 @@ def _read(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if schema is EVENTS:
         return encoded(table)
     return table.select(schema.names).cast(schema)
-
-
-def encoded(events: pa.Table) -> pa.Table:
-    """Return events in the schema of the state, names encoded; sizes may be absent."""
-    columns = []
-    for field in EVENTS:
-        if field.type == _NAME:
-            columns.append(_encoded(events[field.name]))
-        elif field.name in events.column_names:
-            columns.append(events[field.name].cast(field.type))
-        else:
-            columns.append(pa.nulls(events.num_rows, field.type))
-    return pa.table(columns, schema=EVENTS)
-
-
-def _encoded(column: pa.ChunkedArray) -> pa.Array:
-    coded = Coded.of(column)
-    codes = pa.array(coded.codes.astype(np.int32), mask=coded.codes < 0)
-    return pa.DictionaryArray.from_arrays(codes, coded.values)

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.delivery.claims import Known
+from stablecast.delivery.columns import Ints, Longs, chosen
 from stablecast.delivery.holding import Occupancy, Peaks, Totals, span_ends
 from stablecast.delivery.judge import VIOLATIONS, Messages, Violations
-from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, chosen
+from stablecast.delivery.kinds import EVER, NEVER
 from stablecast.delivery.laggards import Laggards
 from stablecast.delivery.line import Frontiers
 from stablecast.delivery.membership import Membership

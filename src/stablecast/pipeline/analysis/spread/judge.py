@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.delivery.claims import Cells, cells_of, claims_of
+from stablecast.delivery.columns import Ints, Longs, chosen
 from stablecast.delivery.happened import events_of, ordered
 from stablecast.delivery.holding import Changes, Totals, changes_of, totals_of
 from stablecast.delivery.judge import Messages, Violations, Waiting, judge
-from stablecast.delivery.kinds import Ints, Longs, chosen
 from stablecast.delivery.laggards import Laggards, laggards_of
 from stablecast.delivery.line import Claims, Runs, runs_of
 from stablecast.delivery.membership import Membership

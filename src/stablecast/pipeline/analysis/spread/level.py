@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.delivery import tables
+from stablecast.delivery.columns import Ints, Longs, joined
 from stablecast.delivery.holding import Changes, Occupancy, Peaks, levels_of, summed
-from stablecast.delivery.kinds import Ints, Longs
 from stablecast.delivery.membership import Membership
 from stablecast.pipeline.analysis.spread.judge import Sums
 from stablecast.pipeline.analysis.spread.pack import NOWHERE, as_bytes
@@ -58,9 +58,8 @@ class Leveling:
         """Add up the changes of each key."""
         names = tables.Names(self.membership)
         for key, together in by_bucket(rows):
-            parts = [unpacked(row.data) for row in together]
-            columns = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
-            changes = Changes(*columns)
+            parts: list[Changes] = [unpacked(row.data) for row in together]
+            changes = Changes(*(column.astype(np.int64) for column in joined(parts)))
             peaks, occupancy = self._levels(summed(changes))
             if len(occupancy.name):
                 yield Row(key, OCCUPANCY, as_bytes(tables.occupancy_table(occupancy, names)))

@@ -23,7 +23,6 @@ from stablecast.analysis.local import tables_for
 from stablecast.analysis.options import Options, check_kinds
 from stablecast.analysis.output import locked
 from stablecast.analysis.reading.bad_rows import BadRows
-from stablecast.analysis.reading.classify import EVENTS
 from stablecast.analysis.reading.events import read_events
 from stablecast.analysis.reading.foreign import Foreign
 from stablecast.analysis.reading.inputs import find_inputs, plain_name
@@ -32,6 +31,7 @@ from stablecast.analysis.summary import counted_durations, counted_positions, is
 from stablecast.delivery.fold import Folded, Patience, Untimely, fold, folded_anew
 from stablecast.delivery.fold import State as Kept
 from stablecast.delivery.scan import merged, scan_of
+from stablecast.delivery.schema import EVENTS
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Say
 from stablecast.pipeline.analysis.failures import told_in_one_line
