@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from stablecast.delivery.claims import Known
 from stablecast.delivery.columns import Ints, Longs
-from stablecast.delivery.judge import Messages
 from stablecast.delivery.kinds import NEVER
+from stablecast.delivery.messages import Messages
 
 BINS_PER_DOUBLING = 128
 SHOWN_PER_DOUBLING = 4

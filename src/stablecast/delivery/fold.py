@@ -36,7 +36,6 @@ from stablecast.delivery.carried import Carried, Reader, written
 from stablecast.delivery.columns import Ints, chosen, joined
 from stablecast.delivery.durations import durations_of
 from stablecast.delivery.happened import Events, events_of
-from stablecast.delivery.judge import VIOLATIONS, Violations
 from stablecast.delivery.kinds import RELEASE, STABLE, FirstSeq
 from stablecast.delivery.laggards import Laggards, laggards_of
 from stablecast.delivery.leaving import (
@@ -60,6 +59,7 @@ from stablecast.delivery.schema import encoded
 from stablecast.delivery.settled import Holding, held_after
 from stablecast.delivery.sources import sources_table
 from stablecast.delivery.state import SCHEMAS, State
+from stablecast.delivery.violations import VIOLATIONS, Violations
 
 __all__ = ["Folded", "Patience", "State", "Untimely", "fold", "folded_anew"]
 

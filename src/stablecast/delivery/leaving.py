@@ -29,10 +29,10 @@ from stablecast.compiling import kernel
 from stablecast.delivery.coded import Coded
 from stablecast.delivery.columns import Ints, Longs, chosen, joined
 from stablecast.delivery.happened import Events
-from stablecast.delivery.judge import Messages, is_required
 from stablecast.delivery.kinds import EVER, NEVER, STABLE
 from stablecast.delivery.line import Line, Start
-from stablecast.delivery.membership import Membership, Stays
+from stablecast.delivery.membership import Membership, Stays, is_required
+from stablecast.delivery.messages import Messages
 from stablecast.delivery.part import Part, Thin
 from stablecast.delivery.scan import ACTIVE, Scan
 from stablecast.errors import InvalidInput, StablecastError

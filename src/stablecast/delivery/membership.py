@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from stablecast.compiling import inlined
 from stablecast.delivery.columns import Ints, Longs
 from stablecast.delivery.kinds import EVER, NEVER
 from stablecast.delivery.scan import ACTIVE, SENT, Scan
@@ -194,3 +195,22 @@ def _steps(stays: Stays, of_group: Ints, count: int) -> tuple[Ints, Longs, Ints,
     following = np.concatenate([(group[1:] != group[:-1]) | (time[1:] != time[:-1]), [True]])
     kept = np.flatnonzero(following[: len(group)])
     return group[kept], time[kept], sums[0][kept].astype(np.int32), sums[1][kept].astype(np.int32)
+
+
+@inlined
+def step_at(groups: Groups, group: int, time: int) -> int:
+    """Return the step of a group's size that holds at a time."""
+    low, high = groups.first_step[group], groups.first_step[group + 1]
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if groups.step_us[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return int(low)
+
+
+@inlined
+def is_required(stays: Stays, stay: int, sent: int) -> bool:
+    """Tell whether an incarnation was a member when a message was sent."""
+    return bool(stays.belongs[stay] and stays.start[stay] <= sent and stays.end[stay] > sent)

@@ -22,7 +22,7 @@ from stablecast.delivery import claims as claiming
 from stablecast.delivery.claims import Known
 from stablecast.delivery.columns import Ints, Longs, chosen, joined
 from stablecast.delivery.happened import Events, ordered
-from stablecast.delivery.judge import Judged, Messages, Violations, judge, no_violations
+from stablecast.delivery.judge import Judged, judge
 from stablecast.delivery.kinds import NEVER, FirstSeq
 from stablecast.delivery.line import (
     Before,
@@ -39,7 +39,9 @@ from stablecast.delivery.line import (
     with_start,
 )
 from stablecast.delivery.membership import Membership
+from stablecast.delivery.messages import Messages
 from stablecast.delivery.sources import Ends, ends_of, waiting_in
+from stablecast.delivery.violations import Violations, no_violations
 
 
 class Thin(NamedTuple):

@@ -34,10 +34,10 @@ from stablecast.delivery.holding import (
     summed,
     totals_of,
 )
-from stablecast.delivery.judge import Holdings
 from stablecast.delivery.kinds import NEVER
 from stablecast.delivery.leaving import Marks, Untimely
 from stablecast.delivery.membership import Membership, Stays
+from stablecast.delivery.messages import Holdings
 
 _MIX, _SIZE_MIX, _AGAIN = 0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9, 0x14D049BB133111EB
 """Odd numbers with bits in all places, which spread times and sizes over a checksum."""

@@ -10,9 +10,9 @@ import pyarrow as pa
 from stablecast.compiling import kernel
 from stablecast.delivery.columns import Ints, Longs, chosen, joined
 from stablecast.delivery.happened import Ordered
-from stablecast.delivery.judge import Messages, Waiting
 from stablecast.delivery.kinds import EVER, NEVER
 from stablecast.delivery.line import Line, Runs, Start
+from stablecast.delivery.messages import Messages, Waiting, nobody_waiting
 from stablecast.delivery.tables import SCHEMAS, Names, in_schema
 
 
@@ -35,8 +35,10 @@ def waiting_in(runs: Runs, order: Ordered, waiting: Waiting) -> Waiting:
     every = zip(order.run_source.tolist(), order.run_number.tolist(), strict=True)
     place = {key: k for k, key in enumerate(every)}
     asked = zip(runs.source.tolist(), runs.number.tolist(), strict=True)
-    none = Waiting(np.zeros(1, np.int32), np.zeros((1, waiting.stays.shape[1]), np.int32))
-    return chosen(joined([waiting, none]), np.array([place.get(key, len(place)) for key in asked], np.int64))
+    return chosen(
+        joined([waiting, nobody_waiting(1)]),
+        np.array([place.get(key, len(place)) for key in asked], np.int64),
+    )
 
 
 def ends_of(starts: Longs, messages: Messages, line: Line, waiting: Waiting) -> Ends:
