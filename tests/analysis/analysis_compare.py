@@ -9,10 +9,15 @@ ROWS_SHOWN = 5
 
 
 def rows_of(table):
-    """Return the rows of a table: Arrow's, or rows already."""
+    """Return the rows of a table, lists of names as tuples: Arrow's, or rows already."""
     if isinstance(table, list):
         return table
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    columns = (map(_hashable, column.to_pylist()) for column in table.columns)
+    return list(zip(*columns, strict=True))
+
+
+def _hashable(value):
+    return tuple(value) if isinstance(value, list) else value
 
 
 def differences(left, right):

@@ -54,6 +54,25 @@ def test_a_data_frame_gives_the_tables_of_one_process(spark, trace, monkeypatch,
         assert tables.summary["messages"] == expected["messages"].num_rows
 
 
+def test_each_source_waits_for_those_that_lack_its_own_messages(spark, monkeypatch):
+    """Every member sends to all, and its right neighbour does not get it."""
+    monkeypatch.setattr(module, "SMALL_EVENTS", 0)
+    monkeypatch.setattr(module, "UNKNOWN_BUCKETS", 4)
+    members = "abcdef"
+    after = dict(zip(members, members[1:] + members[0], strict=True))
+    rows = [("g", "join", member, None, None, 0, None) for member in members]
+    rows += [("g", "send", source, source, 1, 10, None) for source in members]
+    rows += [
+        ("g", "receive", member, source, 1, 20, None)
+        for source in members
+        for member in members
+        if member not in (source, after[source])
+    ]
+    with stability(spark.createDataFrame(rows, SCHEMA)) as tables:
+        found = tables.sources.toArrow().to_pylist()
+    assert {row["source"]: row["waiting_for"] for row in found} == {one: [after[one]] for one in members}
+
+
 @pytest.mark.parametrize("jobs", [False, True])
 def test_positions_as_a_data_frame(spark, monkeypatch, jobs):
     if jobs:
