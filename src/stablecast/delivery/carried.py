@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from stablecast.delivery.coded import Coded
 from stablecast.delivery.columns import Ints, Longs, chosen
-from stablecast.delivery.happened import Numbers, to_stays
+from stablecast.delivery.happened import to_stays
 from stablecast.delivery.holding import Occupancy
 from stablecast.delivery.kinds import SEND
 from stablecast.delivery.laggards import LIMB, LIMB_BITS, Laggards
@@ -47,7 +47,7 @@ class Reader:
     def __init__(self, state: State, membership: Membership) -> None:
         self._tables = state.tables
         self._membership = membership
-        self._numbers = Numbers(membership)
+        self._numbers = membership.numbers()
 
     def carried(self) -> Carried:
         """Read everything."""
@@ -61,7 +61,7 @@ class Reader:
         )
 
     def _who(self, table: pa.Table, column: str) -> Ints:
-        return self._numbers.of(Coded.of(table["group"]), Coded.of(table[column]), slice(None))
+        return self._numbers.of(Coded.of(table["group"]), Coded.of(table[column]))
 
     def _start(self) -> Start:
         table, start = self._tables["line"], nothing_before(self._membership.name_count)

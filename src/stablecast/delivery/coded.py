@@ -82,3 +82,17 @@ def looked_up(group: Coded, name: Coded, rows: Ints | slice, meaning: Meaning) -
 def _meant(group: Coded, name: Coded, pairs: Ints, meaning: Meaning) -> Ints:
     width = max(len(name.values), 1)
     return meaning(group.names(pairs // width).to_pylist(), name.names(pairs % width).to_pylist())
+
+
+class Numbers:
+    """Finds the numbers that pairs of a group and a name have."""
+
+    def __init__(self, groups: list[str], names: list[str]) -> None:
+        self._of = {pair: number for number, pair in enumerate(zip(groups, names, strict=True))}
+
+    def of(self, group: Coded, name: Coded, rows: Ints | slice = slice(None)) -> Ints:
+        """Return the number of the group and the name in each row."""
+        return looked_up(group, name, rows, self._numbers)
+
+    def _numbers(self, groups: list[str], names: list[str]) -> Ints:
+        return np.array([self._of[pair] for pair in zip(groups, names, strict=True)], np.int32)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.compiling import kernel
-from stablecast.delivery.coded import Coded, looked_up
+from stablecast.delivery.coded import Coded
 from stablecast.delivery.columns import Ints, Longs
 from stablecast.delivery.kinds import LATE, RECEIVE, RELEASE, RUN, RUN_BITS
 from stablecast.delivery.membership import Membership
@@ -53,7 +53,7 @@ def events_of(table: pa.Table, membership: Membership) -> Events:
     size = table["bytes"].fill_null(-1).to_numpy() if "bytes" in table.column_names else None
     kinds = kind[rows].astype(np.int8)
     time = table["time_us"].to_numpy()[rows]
-    numbers = Numbers(membership)
+    numbers = membership.numbers()
     stay = numbers.of(group, member, rows)
     to_stays(stay, kinds, time, membership.first_stay, membership.stays.start, membership.stays.end)
     return Events(
@@ -64,25 +64,6 @@ def events_of(table: pa.Table, membership: Membership) -> Events:
         time=time,
         size=np.full(len(kinds), -1, np.int32) if size is None else size[rows].astype(np.int32),
     )
-
-
-class Numbers:
-    """Finds the numbers of names."""
-
-    def __init__(self, membership: Membership) -> None:
-        groups = membership.group_names.to_pylist()
-        names = membership.names.to_pylist()
-        self._of = {
-            (groups[group], name): number
-            for number, (group, name) in enumerate(zip(membership.name_group.tolist(), names, strict=True))
-        }
-
-    def of(self, group: Coded, name: Coded, rows: Ints | slice) -> Ints:
-        """Return the number of the name in each row."""
-        return looked_up(group, name, rows, self._numbers)
-
-    def _numbers(self, groups: list[str], names: list[str]) -> Ints:
-        return np.array([self._of[key] for key in zip(groups, names, strict=True)], np.int32)
 
 
 @kernel

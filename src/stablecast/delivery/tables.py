@@ -98,13 +98,12 @@ class Names:
         return _dictionary(self.membership.name_group[names], self._groups)
 
     def name(self, names: Ints) -> pa.Array:
-        """Return each name."""
-        return _dictionary(names, self._names)
+        """Return each name; null for -1."""
+        return _dictionary(names, self._names, names < 0)
 
     def stay(self, stays: Ints) -> pa.Array:
         """Return the name of each incarnation; null for -1."""
-        gone = stays < 0
-        return _dictionary(self.membership.stays.name[np.where(gone, 0, stays)], self._names, gone)
+        return self.name(np.append(self.membership.stays.name, -1)[stays])
 
 
 def _dictionary(codes: Ints, values: pa.Array, mask: Any = None) -> pa.Array:

@@ -34,7 +34,8 @@ from stablecast.analysis.summary import (
     summary_of,
 )
 from stablecast.delivery.kinds import FirstSeq
-from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
+from stablecast.delivery.positions.schemas import SCHEMAS as POSITION_SCHEMAS
+from stablecast.delivery.positions.tables import readers_membership
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.pipeline.analysis.raw_rows import raw_rows, spark_columns
 from stablecast.pipeline.analysis.spread.jobs import (
@@ -47,7 +48,7 @@ from stablecast.pipeline.analysis.spread.jobs import (
     together,
 )
 from stablecast.pipeline.analysis.spread.pack import EVENTS_OF, SEEN, Packing, Seen, events_in
-from stablecast.pipeline.analysis.spread.positions import LARGE, SMALL, Following, members_of, put_together
+from stablecast.pipeline.analysis.spread.positions import LARGE, SMALL, Following, put_together
 from stablecast.pipeline.analysis.spread.rows import COLUMNS, Stepped, collected, unpacked
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def _at_driver(spark: SparkSession, rows: DataFrame, seen: Seen, options: Option
 
 
 def _positions(spark: SparkSession, rows: DataFrame, seen: Seen, options: Options, buckets: int) -> Tables:
-    following = Following(members_of(seen.scan), options)
+    following = Following(readers_membership(seen.scan), options)
     followed = (
         together(rows, tasks_for(seen.scan.events, buckets), EVENTS_OF)
         .mapInArrow(Stepped(following), COLUMNS)
