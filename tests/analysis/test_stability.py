@@ -1,5 +1,6 @@
 """A user's DataFrame on a session of theirs, classic or of Spark Connect, gives the tables of one process."""
 
+import json
 import os
 import random
 import subprocess
@@ -11,9 +12,10 @@ from analysis_random_trace import random_trace
 
 from stablecast.analysis.local import analyze_files
 from stablecast.analysis.options import Options
-from stablecast.analysis.reading.inputs import find_inputs
+from stablecast.analysis.reading.inputs import Input, Inputs, find_inputs
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis import stability as module
+from stablecast.pipeline.analysis.stability import stability_of_files
 from stablecast.spark import stability
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
@@ -91,6 +93,25 @@ def test_positions_as_a_data_frame(spark, monkeypatch, jobs):
     assert frontiers == [("orders", "orders", 2_500, 10, 4, "archive")]
 
 
+@pytest.mark.parametrize("last", [{}, {"bytes": 5}, {"source": "b"}], ids=["none", "bytes", "source"])
+def test_a_column_that_only_late_lines_have_is_found_where_only_spark_can_look(
+    spark, monkeypatch, tmp_path, last
+):
+    """In many lines of joins nobody names a source; a send says at the end whether there is such a column."""
+    monkeypatch.setattr(module, "can_open", lambda address: False)
+    rows = [{"group": "g", "kind": "join", "member": f"m{k}", "time_us": k, "seq": 1} for k in range(40)]
+    rows.append({"group": "g", "kind": "send", "member": "b", "time_us": 50, "seq": 1, **last})
+    file = tmp_path / "late.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    inputs = Inputs((Input(f"file://{file}", file.name, "json", head=None),))
+    if "source" not in last:
+        with pytest.raises(InvalidInput, match=r"no column 'source' in 'late\.jsonl'"):
+            stability_of_files(spark, inputs, Options())
+        return
+    with stability_of_files(spark, inputs, Options()) as tables:
+        assert tables.summary["messages"] == 1
+
+
 def test_a_log_in_other_words_is_mapped(spark):
     rows = [("orders", "p0", "commit", "billing", 3, 1.5), ("orders", "p0", "append", None, 4, 1.0)]
     frame = spark.createDataFrame(
@@ -132,6 +153,7 @@ import sys
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from stablecast.pipeline.analysis import stability as module
+from stablecast.pipeline.analysis.stability import stability_of_files
 from stablecast.spark import stability
 
 events, out = sys.argv[1:]

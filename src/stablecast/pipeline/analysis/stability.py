@@ -179,17 +179,16 @@ def stability_of_files(spark: SparkSession, inputs: Inputs, options: Options) ->
     others = replace(inputs, files=tuple(file for file in inputs.files if file not in here))
     buckets = _bucket_count(found) if not others.files else UNKNOWN_BUCKETS
     packing = Packing(options.foreign, options.first_seq, buckets, cumulative=options.cumulative)
+    raw = raw_rows(spark, others, options.foreign) if others.files else []
     frames = [_read(spark, found, packing)] if found else []
-    frames += [
-        rows.frame.mapInArrow(partial(packing.raw, rows.part), COLUMNS)
-        for rows in (raw_rows(spark, others, options.foreign) if others.files else [])
-    ]
+    frames += [rows.frame.mapInArrow(partial(packing.raw, rows.part), COLUMNS) for rows in raw]
     if not frames:
         raise InvalidInput(NO_EVENTS)
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.union(frame)
-    return _tables(spark, rows, options, buckets, found)
+    parts = [*(piece.part for piece in found), *(one.part for one in raw)]
+    return _tables(spark, rows, options, buckets, parts)
 
 
 def _read(spark: SparkSession, found: Sequence[Piece], packing: Packing) -> DataFrame:
@@ -212,7 +211,7 @@ def _tables(
     rows: DataFrame,
     options: Options,
     buckets: int,
-    found: Sequence[Piece] = (),
+    parts: Sequence[Part] = (),
     *,
     at_driver: bool = False,
 ) -> Tables:
@@ -220,7 +219,7 @@ def _tables(
     rows = rows.persist(ON_DISK)
     try:
         seen = Seen.all_of(unpacked(row.data) for row in collected(only(rows, SEEN)))
-        _check(seen, options, found)
+        _check(seen, options, parts)
         if at_driver or seen.scan.events <= SMALL_EVENTS:
             return _at_driver(spark, rows, seen, options)
         if is_of_positions(seen.scan.kinds):
@@ -231,10 +230,10 @@ def _tables(
         rows.unpersist()
 
 
-def _check(seen: Seen, options: Options, found: Sequence[Piece]) -> None:
+def _check(seen: Seen, options: Options, parts: Sequence[Part]) -> None:
     if seen.refused:
         raise InvalidInput(seen.refused)
-    check_unseen(found, seen.columns, options.foreign)
+    check_unseen(parts, seen.columns, options.foreign)
     if seen.bad.problems and options.on_bad_rows == FAIL:
         raise InvalidInput(explain_bad_rows(seen.bad.problems, seen.bad.examples))
     if not seen.scan.events:
