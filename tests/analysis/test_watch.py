@@ -17,7 +17,7 @@ from analysis_traces import SCHEMA
 
 from stablecast.analysis.options import Options
 from stablecast.analysis.output import locked
-from stablecast.delivery.fold import Patience
+from stablecast.delivery.stream.fold import Patience
 from stablecast.delivery.tables import TABLES
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import analyze

@@ -46,6 +46,8 @@ class Counts(NamedTuple):
     """How far the outputs are filled, in arrays of one entry."""
 
     messages: Longs
+    unsent: Longs
+    """Messages that nobody sent."""
     violations: Longs
     holdings: Longs
 
@@ -67,19 +69,23 @@ def judge(events: Events, order: Ordered, membership: Membership) -> Judged:
     copies = int(np.count_nonzero(events.kind == RECEIVE)) + sends
     messages, holdings = room_for_messages(sends), room_for_holdings(copies)
     waiting = nobody_waiting(len(order.run_source) + 1)
-    filled, held = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    filled, unsent, held = (np.zeros(1, np.int64) for _ in range(3))
     stays = membership.stays
 
     def find(count: Longs, found: Violations) -> None:
-        for column in (filled, held, waiting.lacking):
+        for column in (filled, unsent, held, waiting.lacking):
             column[:] = 0
         judge_all(
             events, order, stays, membership.groups, membership.name_group, nothing_noted(len(stays.start)),
-            Counts(filled, count, held), messages, found, holdings, waiting,
+            Counts(filled, unsent, count, held), messages, found, holdings, waiting,
         )  # fmt: skip
 
     violations = violations_by(find, 1024 + len(events.seq) // 16)
-    return Judged(shortened(messages, int(filled[0])), violations, shortened(holdings, int(held[0])), waiting)
+    messages, holdings = shortened(messages, int(filled[0])), shortened(holdings, int(held[0]))
+    if unsent[0]:
+        last = holdings.message < 0
+        holdings.message[last] = len(messages.seq) - 1 - holdings.message[last]
+    return Judged(messages, violations, holdings, waiting)
 
 
 @kernel
@@ -146,7 +152,9 @@ def judge_one(
     seen = note_copies(events, key, mask, number, source, seq, sent, stays, notes, counts, violations)
     if sent == NEVER:
         note_unsent(events, key, mask, source, seq, counts, violations)
-        hold_copies(notes, seen, stays, -1, -1, sent, 0, -1, counts, holdings)
+        # How many messages are sent is not known yet, so those that nobody sent count downwards for now.
+        hold_copies(notes, seen, stays, -1, -1, sent, 0, -1 - counts.unsent[0], counts, holdings)
+        counts.unsent[0] += 1
         return
     sender = sender_of(events, key, mask, sent)
     m = counts.messages[0]

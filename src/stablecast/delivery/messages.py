@@ -43,7 +43,7 @@ class Holdings(NamedTuple):
 
     stay: Ints
     message: Ints
-    """The row of the message; -1 if nobody sent it."""
+    """The row of the message; those that nobody sent come after all others, by source and number."""
     begin: Longs
     end: Longs
     """NEVER if it is held to the end."""

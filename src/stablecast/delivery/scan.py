@@ -41,6 +41,10 @@ class Scan:
     """``first_send_us`` is :data:`~stablecast.delivery.kinds.NEVER` where nothing was sent."""
     counts: pa.Table
 
+    def tables(self) -> Mapping[str, pa.Table]:
+        """Return the tables by name."""
+        return {"names": self.names, "changes": self.changes, "groups": self.groups, "counts": self.counts}
+
     @property
     def events(self) -> int:
         """How many there are."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from stablecast.delivery.fold import State, fold
 from stablecast.delivery.kinds import HEAD, JOIN, LEAVE, POSITION, RECEIVE, RELEASE, SEND, STABLE
 from stablecast.delivery.positions.tables import position_tables
 from stablecast.delivery.schema import EVENTS
+from stablecast.delivery.stream.fold import State, fold
 from stablecast.delivery.whole import tables_of
 
 _MESSAGES = [

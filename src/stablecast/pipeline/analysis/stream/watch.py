@@ -2,9 +2,9 @@
 
 Spark's stream of files only tells which are new, each once, and notes it in a checkpoint; what is in them
 is read as for a whole trace.  Each part of the stream is folded into the state that earlier parts left
-(:mod:`stablecast.delivery.fold`), or, when something came too late for that, everything is computed anew with
-twice the patience.  Positions are few rows, whatever they stand for: their tables are computed anew from all
-rows so far.
+(:mod:`stablecast.delivery.stream.fold`), or, when something came too late for that, everything is computed
+anew with twice the patience.  Positions are few rows, whatever they stand for: their tables are computed anew
+from all rows so far.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from stablecast.analysis.reading.foreign import Foreign
 from stablecast.analysis.reading.inputs import find_inputs, plain_name
 from stablecast.analysis.recast import as_positions
 from stablecast.analysis.summary import counted_durations, counted_positions, is_of_positions, summary_of
-from stablecast.delivery.fold import Folded, Patience, Untimely, fold, folded_anew
-from stablecast.delivery.fold import State as Kept
 from stablecast.delivery.scan import merged, scan_of
 from stablecast.delivery.schema import EVENTS
+from stablecast.delivery.stream.fold import Folded, Patience, Untimely, fold, folded_anew
+from stablecast.delivery.stream.fold import State as Kept
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Say
 from stablecast.pipeline.analysis.failures import told_in_one_line

@@ -3,10 +3,11 @@
 Numbers of names change from part to part, because they follow the order of names; so nothing here is by
 number, and the tables can be written anywhere and read again.
 
-- ``names``, ``changes``, ``groups``, ``counts``: what :mod:`.scan` found in all parts
+- ``names``, ``changes``, ``groups``, ``counts``: what :mod:`stablecast.delivery.scan` found in all parts
 - ``events``: what was told of messages that have not left, and claims that still matter, as they came
 - ``line``: one row a source, for the messages that its line begins with and that have left
 - ``thin``: number, sending and truth of messages that left before an earlier one of their source
+- ``unsent``: numbers of messages that have left and that nobody sent, as ranges
 - ``claimers``, ``releasers``: who ever claimed or released anything of a source, how far, first and last when
 - ``laggards``, ``held``, ``kept``, ``durations``, ``violations``: sums over messages that left
 - ``course``: what members held at the end of spans of time before the watermark
@@ -57,6 +58,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         ]
     ),
     "thin": pa.schema([*_SOURCE, ("seq", _LONG), ("sent", _LONG), ("stable", _LONG)]),
+    "unsent": pa.schema([*_SOURCE, ("first_seq", _LONG), ("last_seq", _LONG)]),
     "claimers": _TELLERS,
     "releasers": _TELLERS,
     "laggards": TABLE_SCHEMAS["laggards"],

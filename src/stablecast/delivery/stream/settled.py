@@ -35,9 +35,10 @@ from stablecast.delivery.holding import (
     totals_of,
 )
 from stablecast.delivery.kinds import NEVER
-from stablecast.delivery.leaving import Marks, Untimely
 from stablecast.delivery.membership import Membership, Stays
 from stablecast.delivery.messages import Holdings
+from stablecast.delivery.stream.late import Untimely
+from stablecast.delivery.stream.patience import Marks
 
 _MIX, _SIZE_MIX, _AGAIN = 0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9, 0x14D049BB133111EB
 """Odd numbers with bits in all places, which spread times and sizes over a checksum."""
@@ -180,7 +181,7 @@ def add_leaving(
 ) -> None:
     """Go through the copies of messages that leave."""
     for h in range(holdings.stay.size):
-        if holdings.message[h] < 0 or not leaves[holdings.message[h]]:
+        if not leaves[holdings.message[h]]:
             continue
         stay = holdings.stay[h]
         count[stays.name[stay]] += 1
@@ -203,8 +204,7 @@ def _checksums(holdings: Holdings, leaves: Ints, membership: Membership, limit: 
 def add_checks(holdings: Holdings, leaves: Ints, stays: Stays, limit: Longs, checks: Longs) -> None:
     """Add up one number for each change; sums wrap around."""
     for h in range(holdings.stay.size):
-        message = holdings.message[h]
-        if (message >= 0 and leaves[message]) or holdings.end[h] <= holdings.begin[h]:
+        if leaves[holdings.message[h]] or holdings.end[h] <= holdings.begin[h]:
             continue
         name = stays.name[holdings.stay[h]]
         if holdings.begin[h] < limit[name]:
