@@ -233,7 +233,7 @@ def large(options: Any) -> bool:
 
 def stream(options: Any) -> bool:
     """Print how much is carried on after each part of a stream of a healthy group."""
-    from stablecast.delivery.fold import Patience
+    from stablecast.delivery.stream.fold import Patience
     from stablecast.pipeline.analysis.stream.watch import Watch, Watching
 
     receives = options.receives or 50_000_000  # and as many releases

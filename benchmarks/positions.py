@@ -13,7 +13,8 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from stablecast.delivery.position_tables import position_tables
+from stablecast.delivery.kinds import HEAD, JOIN, LEAVE, POSITION
+from stablecast.delivery.positions.tables import position_tables
 
 NUMBERS = 10**12
 LAST_US = 10**12
@@ -31,11 +32,10 @@ def history(rows: int, sources: int, readers: int, seed: int = 1) -> pa.Table:
     each = NUMBERS // sources
     behind = np.where(is_head, 0, draw.integers(0, each // 50 + 2, rows) * (1 + member % 3))
     seq = np.maximum(0, (time_us / LAST_US * each).astype(np.int64) - behind)
-    kind = np.where(is_head, 0, 1).astype(np.int32)
     return pa.table(
         {
             "group": pa.array(np.repeat("orders", rows)),
-            "kind": pa.DictionaryArray.from_arrays(kind, ["head", "position"]).cast(pa.string()),
+            "kind": np.where(is_head, HEAD, POSITION).astype(np.int8),
             "member": _names("reader", member, readers),
             "source": _names("partition", source, sources),
             "seq": seq,
@@ -51,7 +51,7 @@ def with_visitors(events: pa.Table, readers: int, visitors: int) -> pa.Table:
     moves = pa.table(
         {
             "group": ["orders"] * len(names),
-            "kind": ["join"] * (readers + visitors) + ["leave"] * visitors,
+            "kind": pa.array([JOIN] * (readers + visitors) + [LEAVE] * visitors, pa.int8()),
             "member": names,
             "source": pa.nulls(len(names), pa.string()),
             "seq": pa.nulls(len(names), pa.int64()),

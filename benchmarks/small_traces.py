@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from stablecast.delivery.fold import Patience
+from stablecast.delivery.stream.fold import Patience
 from stablecast.pipeline.analysis.analyze import analyze
 from stablecast.pipeline.analysis.stream.watch import Watch, Watching
 from stablecast.pipeline.session import build_session

@@ -9,7 +9,7 @@ ROWS_SHOWN = 5
 
 
 def rows_of(table):
-    """Return the rows of a table: Arrow's, or rows already; lists in them as tuples."""
+    """Return the rows of a table, lists of names as tuples: Arrow's, or rows already."""
     if isinstance(table, list):
         return table
     columns = (map(_hashable, column.to_pylist()) for column in table.columns)

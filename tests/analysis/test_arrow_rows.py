@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stablecast.analysis.reading.classify import EVENTS
 from stablecast.analysis.reading.events import read_events
 from stablecast.analysis.reading.foreign import TIME_UNITS, Foreign
 from stablecast.analysis.reading.inputs import find_inputs
 from stablecast.analysis.reading.json_lines import JsonReader
 from stablecast.delivery.kinds import KINDS
+from stablecast.delivery.schema import EVENTS
 
 NAMES = ("group", "kind", "member", "source", "seq", "time_us", "bytes")
 GOOD = {"group": "g", "kind": "receive", "member": "b", "source": "a", "seq": 1, "time_us": 5, "bytes": 7}

@@ -77,17 +77,6 @@ def test_folders_are_searched_for_what_is_named_like_events(here):
     ]
 
 
-def test_text_counts_as_what_it_would_be_as_parquet(here):
-    put("a.csv", content=HEADER + "g,join,a,,,1,\n" * 10_000)
-    packed = gzip.compress((EVENT * 10_000).encode())
-    put("b.jsonl.gz", content=packed)
-    text = Path("a.csv").stat().st_size
-    assert find_inputs(["a.csv"]).size == text // 10
-    assert find_inputs(["b.jsonl.gz"]).size == len(packed)
-    assert find_inputs(["a.csv", "b.jsonl.gz"]).size == text // 10 + len(packed)
-    assert find_inputs(["a.csv", "s3a://bucket/c.csv"]).size is None
-
-
 def test_patterns_and_single_files(here):
     put("t/a.jsonl", "t/b.jsonl", "t/verdict.json", "u/c.jsonl", "u/d.json", "x.log")
     assert found("t/*") == ["t/a.jsonl", "t/b.jsonl"]

@@ -1,5 +1,6 @@
 """A user's DataFrame on a session of theirs, classic or of Spark Connect, gives the tables of one process."""
 
+import json
 import os
 import random
 import subprocess
@@ -11,9 +12,10 @@ from analysis_random_trace import random_trace
 
 from stablecast.analysis.local import analyze_files
 from stablecast.analysis.options import Options
-from stablecast.analysis.reading.inputs import find_inputs
+from stablecast.analysis.reading.inputs import Input, Inputs, find_inputs
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis import stability as module
+from stablecast.pipeline.analysis.stability import stability_of_files
 from stablecast.spark import stability
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
@@ -56,6 +58,25 @@ def test_a_data_frame_gives_the_tables_of_one_process(spark, trace, monkeypatch,
         assert tables.summary["messages"] == expected["messages"].num_rows
 
 
+def test_each_source_waits_for_those_that_lack_its_own_messages(spark, monkeypatch):
+    """Every member sends to all, and its right neighbour does not get it."""
+    monkeypatch.setattr(module, "SMALL_EVENTS", 0)
+    monkeypatch.setattr(module, "UNKNOWN_BUCKETS", 4)
+    members = "abcdef"
+    after = dict(zip(members, members[1:] + members[0], strict=True))
+    rows = [("g", "join", member, None, None, 0, None) for member in members]
+    rows += [("g", "send", source, source, 1, 10, None) for source in members]
+    rows += [
+        ("g", "receive", member, source, 1, 20, None)
+        for source in members
+        for member in members
+        if member not in (source, after[source])
+    ]
+    with stability(spark.createDataFrame(rows, SCHEMA)) as tables:
+        found = tables.sources.toArrow().to_pylist()
+    assert {row["source"]: row["waiting_for"] for row in found} == {one: [after[one]] for one in members}
+
+
 @pytest.mark.parametrize("jobs", [False, True])
 def test_positions_as_a_data_frame(spark, monkeypatch, jobs):
     if jobs:
@@ -72,6 +93,25 @@ def test_positions_as_a_data_frame(spark, monkeypatch, jobs):
         "archive": (16, 20),
     }
     assert frontiers == [("orders", "orders", 2_500, 10, 4, "archive")]
+
+
+@pytest.mark.parametrize("last", [{}, {"bytes": 5}, {"source": "b"}], ids=["none", "bytes", "source"])
+def test_a_column_that_only_late_lines_have_is_found_where_only_spark_can_look(
+    spark, monkeypatch, tmp_path, last
+):
+    """In many lines of joins nobody names a source; a send says at the end whether there is such a column."""
+    monkeypatch.setattr(module, "can_open", lambda address: False)
+    rows = [{"group": "g", "kind": "join", "member": f"m{k}", "time_us": k, "seq": 1} for k in range(40)]
+    rows.append({"group": "g", "kind": "send", "member": "b", "time_us": 50, "seq": 1, **last})
+    file = tmp_path / "late.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    inputs = Inputs((Input(f"file://{file}", file.name, "json", head=None),))
+    if "source" not in last:
+        with pytest.raises(InvalidInput, match=r"no column 'source' in 'late\.jsonl'"):
+            stability_of_files(spark, inputs, Options())
+        return
+    with stability_of_files(spark, inputs, Options()) as tables:
+        assert tables.summary["messages"] == 1
 
 
 def test_a_log_in_other_words_is_mapped(spark):
@@ -115,6 +155,7 @@ import sys
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from stablecast.pipeline.analysis import stability as module
+from stablecast.pipeline.analysis.stability import stability_of_files
 from stablecast.spark import read_tables, stability
 
 events, out = sys.argv[1:]

@@ -19,7 +19,7 @@ from stablecast.analysis.options import Options
 from stablecast.analysis.output import locked
 from stablecast.analysis.stored import stored
 from stablecast.analysis.version import HIDDEN
-from stablecast.delivery.fold import Patience
+from stablecast.delivery.stream.fold import Patience
 from stablecast.delivery.tables import TABLES
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import analyze

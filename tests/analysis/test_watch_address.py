@@ -16,7 +16,7 @@ from stablecast.analysis.output import CannotWrite
 from stablecast.analysis.reading.inputs import find_inputs
 from stablecast.analysis.stored import stored
 from stablecast.analysis.version import MANIFESTS
-from stablecast.delivery.fold import Patience
+from stablecast.delivery.stream.fold import Patience
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.stream.watch import Watch, Watching
 from stablecast.spark import read_tables

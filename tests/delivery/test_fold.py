@@ -16,9 +16,9 @@ from analysis_traces import as_table, drawn, together
 from test_whole import coded
 
 from stablecast.delivery import membership
-from stablecast.delivery.durations import SENT, TO_DETECT, TO_STABLE, count_of
-from stablecast.delivery.fold import Patience, State, Untimely, fold, folded_anew
-from stablecast.delivery.kinds import STABLE
+from stablecast.delivery.durations import SENT, TO_DETECT, TO_STABLE, Described
+from stablecast.delivery.kinds import SEND, STABLE
+from stablecast.delivery.stream.fold import Patience, State, Untimely, fold, folded_anew
 from stablecast.delivery.tables import TABLES
 from stablecast.delivery.whole import tables_of
 from stablecast.errors import InvalidInput
@@ -71,7 +71,7 @@ class Stream:
             pc.subtract(messages[name], messages["sent_us"]) for name in ("stable_us", "detected_last_us")
         ]
         right = [len(messages), *(len(one.drop_null()) for one in took)]
-        left = [count_of(self.folded.durations, what) for what in (SENT, TO_STABLE, TO_DETECT)]
+        left = [Described(self.folded.durations, what).count for what in (SENT, TO_STABLE, TO_DETECT)]
         right += [sum(one.drop_null().to_pylist()) for one in took]
         left += [total_of(self.folded.durations, what) for what in (TO_STABLE, TO_DETECT)]
         kinds = Counter(theirs["violations"]["kind"].to_pylist())
@@ -148,17 +148,19 @@ def checked(traces, seed):
 
 def test_every_part_of_small_traces_gives_the_tables_of_all_events_so_far():
     small = drawn(TRACES, SEED)
-    rebuilt, parts, final, place = 0, 0, 0, 0
+    rebuilt, parts, final, unsent, place = 0, 0, 0, 0, 0
     while place < len(small):
         count = 1 + (SEED + place) % 5
         stream, wrong = checked(small[place : place + count], f"{SEED}-{place}")
         assert not wrong, wrong
         rebuilt, parts = rebuilt + stream.rebuilt, parts + len(stream.parts)
         final += sum(len(one["messages"]) for one in stream.final)
+        unsent += sum(one["violations"]["kind"].to_pylist().count("missing_send") for one in stream.final)
         place += count
-    print(f"seed {SEED}: {parts} parts, {rebuilt} times anew, {final} final messages")
+    print(f"seed {SEED}: {parts} parts, {rebuilt} times anew, {final} final messages, {unsent} unsent")
     assert rebuilt < parts / 2
     assert final > len(small) / 4
+    assert unsent > len(small) / 40
 
 
 @pytest.mark.parametrize("first_seq", [1, "earliest"])
@@ -220,12 +222,80 @@ def test_the_state_of_a_healthy_stream_does_not_grow():
     assert not any(folded.violations.values())
 
 
+def without_sends(first, last):
+    events = healthy(first, last)
+    return events.filter(pc.not_equal(events["kind"], SEND))
+
+
+def test_the_state_does_not_grow_if_what_a_member_sent_was_not_collected():
+    stream, sizes = Stream(Patience(20_000, 10_000), 1), []
+    for part in range(30):
+        stream.add(without_sends(part * 100 + 1, part * 100 + 100))
+        assert not stream.differences()
+        sizes.append(stream.state.rows - len(stream.state.tables["course"]))
+    assert stream.rebuilt == 0
+    assert stream.folded.violations["missing_send"] == 3000
+    assert max(sizes[15:]) <= max(sizes[:15]) < 400
+    assert stream.state.tables["unsent"].num_rows == 1
+
+
+def test_numbers_that_left_unsent_are_let_go_once_later_ones_were_sent():
+    stream = Stream(Patience(20_000, 10_000), 1)
+    for part in (without_sends(1, 100), healthy(101, 200)):
+        stream.add(part)
+        assert not stream.differences()
+    assert stream.state.tables["unsent"].num_rows == 0
+    assert stream.state.tables["line"]["last_seq"].to_pylist()[0] > 100
+
+
+UNSENT = [
+    ("join", "a", None, None, 0, None),
+    ("join", "b", None, None, 0, None),
+    ("receive", "b", "a", 7, 1_000, None),
+    ("join", "c", None, None, 100_000, None),
+]
+
+
+@pytest.mark.parametrize(
+    "late",
+    [("send", "a", "a", 7, 100_000, 10), ("release", "b", "a", 7, 100_000, None)],
+    ids=["a sending", "a release"],
+)
+def test_what_happens_to_a_message_that_left_unsent_is_untimely(late):
+    rows = coded(as_table([("g", *row) for row in UNSENT]))
+    late = coded(as_table([("g", *late)]))
+    for linger, waits in ((10_000, False), (1_000_000, True)):
+        stream = Stream(Patience(20_000, linger), 1)
+        stream.add(rows)
+        assert stream.state.carried_rows == waits
+        if not waits:
+            with pytest.raises(Untimely, match="of messages that have left"):
+                fold(stream.state, late, stream.patience)
+        stream.add(late)
+        assert not stream.differences()
+
+
+@pytest.mark.parametrize("claim_us", [500, 1_000, 2_000, 100_000])
+def test_a_missing_send_is_told_once_by_receipt_and_claim(claim_us):
+    """A receipt at b and a claim of a both tell of number 7, and 1 alone was sent; at 1000 a is the first."""
+    events = [("g", *row) for row in [*UNSENT, ("send", "a", "a", 1, 0, 10)]]
+    claim = ("g", "stable", "a", "a", 7, claim_us, None)
+    stream = Stream(Patience(20_000, 10_000), 1)
+    early = claim_us < 100_000
+    stream.add(coded(as_table([*events, claim] if early else events)))
+    assert not stream.differences()
+    stream.add(coded(as_table([("g", "receive", "b", "a", 1, 100_000, None) if early else claim])))
+    assert not stream.differences()
+    assert (stream.rebuilt, stream.folded.violations["missing_send"]) == (0, 1)
+    assert stream.state.tables["unsent"].num_rows == (claim_us > 1_000)
+
+
 def test_counts_for_a_summary_are_of_all_parts():
     state, patience = State.nothing(), Patience(20_000, 1_000_000)
     for part in range(3):
         folded = fold(state, healthy(part * 100 + 1, part * 100 + 100), patience)
         state = folded.state
-    counts = [count_of(folded.durations, what) for what in (SENT, TO_STABLE, TO_DETECT)]
+    counts = [Described(folded.durations, what).count for what in (SENT, TO_STABLE, TO_DETECT)]
     assert counts == [300, 300, 300]
     assert folded.scan.kinds == {"join": 3, "receive": 900, "release": 900, "send": 300, "stable": 900}
     assert 0 < folded.open_messages < 30

@@ -14,11 +14,12 @@ from positions_plain import Event
 from positions_random import random_history
 from test_positions import as_table, frontiers_of, in_order, rows_of
 
-from stablecast.delivery import position_tables as module
-from stablecast.delivery.memberships import memberships
-from stablecast.delivery.position_sums import laggards, totals
-from stablecast.delivery.position_tables import position_tables, source_tables
-from stablecast.errors import InvalidInput
+from stablecast.delivery.kinds import HEAD, POSITION
+from stablecast.delivery.positions import tables as module
+from stablecast.delivery.positions.sums import laggards, totals
+from stablecast.delivery.positions.tables import position_tables, readers_membership, source_tables
+from stablecast.delivery.scan import merged, scan_of
+from stablecast.delivery.schema import NAME
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
 
@@ -41,26 +42,18 @@ def same(ones, others):
 
 
 def test_sources_may_be_followed_apart(events, whole):
-    members = memberships(events)
+    membership = readers_membership(scan_of(events))
     codes = np.array([hash((row["group"], row["source"])) % 3 for row in events.to_pylist()])
-    parts = [source_tables(events.filter(pa.array(codes == part)), members) for part in range(3)]
+    parts = [source_tables(events.filter(pa.array(codes == part)), membership) for part in range(3)]
     tables = {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}
     tables["laggards"] = laggards(tables["readers"])
     tables["totals"] = totals(tables["sources"], tables["readers"])
     same(tables, whole)
 
 
-def test_memberships_need_the_last_of_each_reader_only(events, whole):
-    rows = events.to_pylist()
-    last = {}
-    for row in sorted(rows, key=lambda row: row["time_us"]):
-        if row["kind"] in ("head", "position"):
-            last[row["group"], row["kind"], row["member"]] = row
-    moves = [row for row in rows if row["kind"] not in ("head", "position")]
-    columns = ["group", "kind", "member", "time_us"]
-    few = pa.Table.from_pylist([*moves, *last.values()], schema=events.schema).select(columns)
-    found = source_tables(events, memberships(few))
-    same(found, {name: whole[name] for name in found})
+def test_scans_of_parts_give_the_tables_of_the_whole(events, whole):
+    scan = merged(scan_of(events.slice(k, 31)) for k in range(0, len(events), 31))
+    same(position_tables(events, scan=scan), whole)
 
 
 def test_few_at_a_time_give_the_same_tables(events, whole, monkeypatch):
@@ -70,49 +63,17 @@ def test_few_at_a_time_give_the_same_tables(events, whole, monkeypatch):
     same(found, whole)
 
 
-def test_names_may_be_dictionaries_in_several_chunks(events, whole):
-    kinds = {name: pa.dictionary(pa.int32(), pa.string()) for name in ("group", "kind", "member", "source")}
-    schema = pa.schema([(field.name, kinds.get(field.name, field.type)) for field in events.schema])
-    pieces = [events.slice(k, 97).cast(schema) for k in range(0, len(events), 97)]
+def test_names_may_be_plain_or_dictionaries_in_several_chunks(events, whole):
+    plain = pa.schema([(f.name, pa.string() if f.type == NAME else f.type) for f in events.schema])
+    same(position_tables(events.cast(plain)), whole)
+    pieces = [events.slice(k, 97).cast(plain).cast(events.schema) for k in range(0, len(events), 97)]
     same(position_tables(pa.concat_tables(pieces)), whole)
-
-
-def test_other_kinds_are_passed_over(events, whole):
-    others = as_table(
-        [Event("g1", "send", None, "log", 10**9, 10**9), Event("new", "stable", "x", "y", 1, 1)]
-    )
-    same(position_tables(pa.concat_tables([events, others])), whole)
 
 
 def test_an_empty_history_gives_empty_tables(events):
     assert {name: len(table) for name, table in position_tables(events.slice(0, 0)).items()} == dict.fromkeys(
         ("frontiers", "sources", "readers", "laggards", "totals", "violations"), 0
     )
-
-
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        (Event("g", "head", "s", "s", None, 1), "1 rows have no 'seq'"),
-        (Event("g", "head", "s", None, 1, 1), "1 rows have no 'source'"),
-        (Event("g", "position", None, "s", 1, 1), "1 rows have no 'member'"),
-        (Event(None, "head", "s", "s", 1, 1), "1 rows have no 'group'"),
-        (Event("g", "head", "s", "s", 1 << 61, 1), "'seq' is beyond 2"),
-        (Event("g", "join", "s", None, None, 1 << 61), "'time_us' is beyond 2"),
-    ],
-)
-def test_rows_that_cannot_be_are_refused(row, told):
-    with pytest.raises(InvalidInput, match=told):
-        position_tables(as_table([row]))
-
-
-def test_wrong_arguments_are_refused(events):
-    with pytest.raises(InvalidInput, match="no column 'seq'"):
-        position_tables(events.drop_columns(["seq"]))
-    with pytest.raises(InvalidInput, match="first_seq is 'latest'"):
-        position_tables(events, first_seq="latest")
-    with pytest.raises(InvalidInput, match="memberships"):
-        source_tables(events, memberships(events.slice(0, 3)))
 
 
 def one_stay_each(events):
@@ -170,7 +131,7 @@ def test_cost_is_that_of_rows_and_not_of_numbers():
     rows = pa.table(
         {
             "group": pa.array(["g"] * count),
-            "kind": np.where(is_head, "head", "position").tolist(),
+            "kind": np.where(is_head, HEAD, POSITION).astype(np.int8),
             "member": [f"r{k}" for k in member.tolist()],
             "source": [f"s{k}" for k in source.tolist()],
             "seq": seq,

@@ -9,8 +9,10 @@ import pytest
 from positions_plain import TABLES, Event, analyse
 from positions_random import random_history
 
-from stablecast.delivery.position_schemas import SCHEMAS
-from stablecast.delivery.position_tables import position_tables
+from stablecast.delivery.kinds import KINDS
+from stablecast.delivery.positions.schemas import SCHEMAS
+from stablecast.delivery.positions.tables import position_tables
+from stablecast.delivery.schema import EVENTS
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
 HISTORIES = 1000
@@ -22,14 +24,13 @@ OPTIONS = (
     {"first_seq": "earliest", "next_offset": True},
     {"first_seq": 3},
 )
-SCHEMA = pa.schema(
-    [(name, pa.string()) for name in ("group", "kind", "member", "source")]
-    + [("seq", pa.int64()), ("time_us", pa.int64())]
-)
+SCHEMA = pa.schema([field for field in EVENTS if field.name != "bytes"])
 
 
 def as_table(events):
-    return pa.Table.from_pylist([event._asdict() for event in events], schema=SCHEMA)
+    """Return events as reading gives them, kinds as numbers."""
+    rows = [event._asdict() | {"kind": KINDS.index(event.kind)} for event in events]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
 def rows_of(table):

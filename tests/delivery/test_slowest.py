@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stablecast.delivery.slowest import (
+from stablecast.delivery.positions.slowest import (
     ABSENT,
     begin_without_readers,
     change_reached,

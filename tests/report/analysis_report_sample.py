@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
+from stablecast.delivery.positions.schemas import SCHEMAS as POSITION_SCHEMAS
 
 STRING, LONG, INT = pa.string(), pa.int64(), pa.int32()
 SCHEMAS = {

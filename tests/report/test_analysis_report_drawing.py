@@ -50,7 +50,17 @@ def test_spans_begin_where_they_begin_and_share_a_line():
     assert (bob["base"], bob["x"], bob["y"]) == ([1.0, 4.0], [1.0, 1.0], [0.0, 1.0])
     assert {trace["width"] for trace in drawn["data"]} == {0.8}
     assert bob["hovertext"][0].split("<br>")[1:] == ["from 1 to 2 h", "member: _bob"]
-    assert needs_legend(spans())
+
+
+def test_spans_of_one_name_alone_have_a_legend():
+    whole = spans()
+    [panel] = whole.panels
+    one = replace(whole, panels=(replace(panel, series=panel.series[:1]),))
+    for figure in (whole, one):
+        assert needs_legend(figure)
+        drawn = plot(figure)
+        assert "legend" in drawn["layout"]
+        assert all(trace["showlegend"] for trace in drawn["data"])
 
 
 def test_an_axis_of_names_cannot_be_log():

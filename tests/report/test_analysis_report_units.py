@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
+from stablecast.report.analysis_trace import Trace
 from stablecast.report.analysis_units import (
     clean,
     clock,
-    counted,
     duration,
     listed,
     message_time,
@@ -71,6 +73,14 @@ def test_moments_are_told_to_the_microsecond():
     assert clock(3_723_000_004) == "1:02:03.000004"
 
 
+def test_a_moment_in_a_sentence_is_a_date_or_how_far_in_it_is():
+    begin, dated = 1_700_000_000_000_000, "2023-11-14 22:13:20 UTC"
+    log = Trace(first_us=5, last_us=9_000_000, groups=1, members=2, sources=1)
+    assert [log.dated(us) for us in (5, 1_500_005)] == ["the first row", "1.5 s after the first row"]
+    assert replace(log, first_us=begin).dated(begin) == dated
+    assert log.until_end(5).title == "since the first row (time_us 5)"
+
+
 def test_only_times_of_our_days_are_dates():
     assert utc(1_700_000_000_000_000) == "2023-11-14 22:13:20 UTC"
     assert utc(8_190_000) is None
@@ -101,4 +111,3 @@ def test_names_of_a_picture_are_all_different():
 def test_words_in_a_sentence():
     assert [listed(list(words)) for words in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
     assert listed("abcdef", 4, "kinds") == "a, b, c and 3 more kinds"
-    assert [counted(n, "message") for n in (1, 2000)] == ["1 message", "2,000 messages"]

@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from stablecast.analysis.options import Options, check_kinds
 from stablecast.analysis.reading.bad_rows import NO_EVENTS, BadRows
-from stablecast.analysis.reading.classify import EVENTS, Classified
+from stablecast.analysis.reading.classify import Classified
 from stablecast.analysis.reading.events import read_events
 from stablecast.analysis.reading.inputs import Inputs
-from stablecast.analysis.recast import as_positions, with_kinds
+from stablecast.analysis.recast import as_positions
 from stablecast.analysis.summary import counted, counted_positions, is_of_positions, summary_of
-from stablecast.delivery.position_tables import position_tables
+from stablecast.delivery.positions.tables import position_tables
 from stablecast.delivery.scan import Scan, scan_of
+from stablecast.delivery.schema import EVENTS
 from stablecast.delivery.whole import tables_of
 from stablecast.errors import InvalidInput
 
@@ -62,7 +63,8 @@ def tables_for(events: pa.Table, scan: Scan, options: Options) -> Mapping[str, p
     if not is_of_positions(scan.kinds):
         return tables_of(events, first_seq=options.first_seq, scan=scan)
     return position_tables(
-        with_kinds(events),
+        events,
+        scan=scan,
         first_seq=options.first_seq,
         next_offset=options.next_offset,
         bytes_are_numbers=options.numbers_are_bytes,

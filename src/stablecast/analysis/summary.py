@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from stablecast.delivery import scan as roles
 from stablecast.delivery.durations import DURATIONS, SENT, TO_DETECT, TO_STABLE, Described, durations_between
-from stablecast.delivery.judge import VIOLATIONS
 from stablecast.delivery.kinds import NEVER
 from stablecast.delivery.scan import Scan
+from stablecast.delivery.violations import VIOLATIONS
 
 POSITION_VIOLATIONS = ("position_beyond_head",)
 

@@ -30,6 +30,7 @@ from stablecast.cli.trace_options import (
     trace_options,
 )
 from stablecast.errors import unknown_name
+from stablecast.words import counted
 
 if TYPE_CHECKING:
     from stablecast.pipeline.analysis.analyze import Analysis
@@ -144,7 +145,7 @@ def _tell(found: Analysis, *, as_json: bool) -> None:
         parts = ", ".join(f"{name} {taken[name] / 1000:,.3f} ms" for name in ("p50", "p90", "p99", "max"))
         print(f"time to stable: {parts}")
     if told["bad_rows"]:
-        print(f"{told['bad_rows']:,} bad rows were left out")
+        print(f"{counted(told['bad_rows'], 'bad row')} {'was' if told['bad_rows'] == 1 else 'were'} left out")
     wrong = {kind: count for kind, count in told["violations"].items() if count}
     if wrong:
         print("violations: " + ", ".join(f"{count:,} {kind}" for kind, count in wrong.items()))
@@ -154,17 +155,18 @@ def _tell(found: Analysis, *, as_json: bool) -> None:
 
 
 def _first_line(told: Mapping[str, Any]) -> str:
-    groups = "1 group" if told["groups"] == 1 else f"{told['groups']:,} groups"
+    groups, members = counted(told["groups"], "group"), told["members"]
     if not told["positions"]:
         return (
-            f"{told['events']:,} events of {told['members']:,} members in {groups}:"
-            f" {told['messages']:,} messages, {told['stable']:,} stable, {told['unstable']:,} not"
+            f"{counted(told['events'], 'event')} of {counted(members, 'member')} in {groups}:"
+            f" {counted(told['messages'], 'message')}, {told['stable']:,} stable, {told['unstable']:,} not"
         )
-    sources = "1 source" if told["sources"] == 1 else f"{told['sources']:,} sources"
     line = (
-        f"{told['events']:,} rows of {told['members']:,} readers of {sources} in {groups}:"
-        f" {told['messages']:,} numbers, {told['stable']:,} safe to delete, {told['unstable']:,} not"
+        f"{counted(told['events'], 'row')} of {counted(members, 'reader')}"
+        f" of {counted(told['sources'], 'source')} in {groups}:"
+        f" {counted(told['messages'], 'number')}, {told['stable']:,} safe to delete, {told['unstable']:,} not"
     )
     if told["heads_missing"]:
-        line += f"\nsends are missing: frontier among readers only ({told['heads_missing']:,} sources)"
+        missing = counted(told["heads_missing"], "source")
+        line += f"\nsends are missing: frontier among readers only ({missing})"
     return line

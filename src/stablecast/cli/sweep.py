@@ -13,6 +13,7 @@ from stablecast.cli.output import DONE, FOUND_FAILURE, INTERRUPTED, complain
 from stablecast.cli.progress import SweepProgress
 from stablecast.cli.spark_options import Conf, Force, KeepOld, Master, RetryFailed
 from stablecast.errors import InvalidInput
+from stablecast.words import counted
 
 if TYPE_CHECKING:
     from stablecast.pipeline.spec import Spec
@@ -144,7 +145,7 @@ def _words(analysed: AnalysedTraces) -> str:
     told = analysed.analysis.summary
     wrong = ", ".join(f"{count:,} {kind}" for kind, count in told["violations"].items() if count)
     return (
-        f"analysis of {analysed.traces:,} traces{'' if analysed.computed else ', as it was'}:"
-        f" {told['messages']:,} messages, {told['unstable']:,} not stable,"
+        f"analysis of {counted(analysed.traces, 'trace')}{'' if analysed.computed else ', as it was'}:"
+        f" {counted(told['messages'], 'message')}, {told['unstable']:,} not stable,"
         f" {f'violations: {wrong}' if wrong else 'no violations'}"
     )

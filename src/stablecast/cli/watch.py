@@ -77,7 +77,7 @@ def watch_command(
     Example: stablecast watch incoming --out current
     """
     require(*SPARK)
-    from stablecast.delivery.fold import Patience
+    from stablecast.delivery.stream.fold import Patience
     from stablecast.pipeline.analysis.stream.places import check_places
     from stablecast.pipeline.analysis.stream.watch import Watch, Watching
     from stablecast.pipeline.session import check_master, data_conf, parse_conf, spark_session

@@ -15,20 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import kernel
+from stablecast.delivery.columns import Ints, Longs, shortened
 from stablecast.delivery.happened import Events, Ordered
-from stablecast.delivery.judge import (
-    EARLY_STABLE,
-    MISSING_SEND,
-    Counts,
-    Messages,
-    Violations,
-    accuse,
-    is_required,
-    violations_by,
-)
-from stablecast.delivery.kinds import NEVER, RUN_BITS, STABLE, Ints, Longs, shortened
+from stablecast.delivery.kinds import NEVER, RUN_BITS, STABLE
 from stablecast.delivery.line import Before, Claims, Line, Runs
-from stablecast.delivery.membership import Membership, Stays
+from stablecast.delivery.membership import Membership, Stays, is_required
+from stablecast.delivery.messages import Messages
+from stablecast.delivery.violations import EARLY_STABLE, MISSING_SEND, Violations, accuse, violations_by
 
 
 class Cells(NamedTuple):
@@ -236,7 +229,7 @@ def early_claims(
 ) -> Violations:
     """Return claims of what was not stable then, and of numbers beyond all that their source sent."""
     return violations_by(
-        lambda counts, found: find_early(claims, claim_starts, messages, starts, line, before, counts, found),
+        lambda count, found: find_early(claims, claim_starts, messages, starts, line, before, count, found),
         64 + len(claims.seq) // 64,
     )
 
@@ -249,7 +242,7 @@ def find_early(
     starts: Longs,
     line: Line,
     before: Before,
-    counts: Counts,
+    count: Longs,
     found: Violations,
 ) -> None:
     """Go up the numbers of each run, along messages and claims together."""
@@ -262,6 +255,6 @@ def find_early(
                 m += 1
             source, seq, stay, time = claims.source[c], claims.seq[c], claims.stay[c], claims.time[c]
             if time < prefix:
-                accuse(found, counts, EARLY_STABLE, source, seq, stay, time)
+                accuse(found, count, EARLY_STABLE, source, seq, stay, time)
             if before.source_last[run] > -NEVER and seq > before.source_last[run]:
-                accuse(found, counts, MISSING_SEND, source, seq, stay, time)
+                accuse(found, count, MISSING_SEND, source, seq, stay, time)

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from stablecast.delivery.claims import Known
-from stablecast.delivery.judge import Messages
-from stablecast.delivery.kinds import NEVER, Ints, Longs
+from stablecast.delivery.columns import Ints, Longs
+from stablecast.delivery.kinds import NEVER
+from stablecast.delivery.messages import Messages
 
 BINS_PER_DOUBLING = 128
 SHOWN_PER_DOUBLING = 4
@@ -117,8 +118,3 @@ def added(durations: list[pa.Table]) -> pa.Table:
     sums = pa.concat_tables(durations).group_by(["what", "bin"])
     added_up = sums.aggregate([("count", "sum"), ("total", "sum"), ("most", "max")])
     return added_up.rename_columns(DURATIONS.names).cast(DURATIONS)
-
-
-def count_of(durations: pa.Table, what: str) -> int:
-    """Return how many there are of one kind."""
-    return int(pc.sum(durations.filter(pc.equal(durations["what"], what))["count"]).as_py() or 0)

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.compiling import kernel
-from stablecast.delivery.kinds import LATE, RECEIVE, RELEASE, RUN, RUN_BITS, Ints, Longs
+from stablecast.delivery.coded import Coded
+from stablecast.delivery.columns import Ints, Longs
+from stablecast.delivery.kinds import LATE, RECEIVE, RELEASE, RUN, RUN_BITS
 from stablecast.delivery.membership import Membership
-from stablecast.delivery.scan import Coded
 
 
 class Events(NamedTuple):
@@ -52,7 +53,7 @@ def events_of(table: pa.Table, membership: Membership) -> Events:
     size = table["bytes"].fill_null(-1).to_numpy() if "bytes" in table.column_names else None
     kinds = kind[rows].astype(np.int8)
     time = table["time_us"].to_numpy()[rows]
-    numbers = Numbers(membership)
+    numbers = membership.numbers()
     stay = numbers.of(group, member, rows)
     to_stays(stay, kinds, time, membership.first_stay, membership.stays.start, membership.stays.end)
     return Events(
@@ -63,36 +64,6 @@ def events_of(table: pa.Table, membership: Membership) -> Events:
         time=time,
         size=np.full(len(kinds), -1, np.int32) if size is None else size[rows].astype(np.int32),
     )
-
-
-class Numbers:
-    """Finds the numbers of names."""
-
-    def __init__(self, membership: Membership) -> None:
-        groups = membership.group_names.to_pylist()
-        names = membership.names.to_pylist()
-        self._of = {
-            (groups[group], name): number
-            for number, (group, name) in enumerate(zip(membership.name_group.tolist(), names, strict=True))
-        }
-
-    def of(self, group: Coded, name: Coded, rows: Ints | slice) -> Ints:
-        """Return the number of the name in each row."""
-        width = max(len(name.values), 1)
-        pair = group.codes[rows].astype(np.int64) * width + name.codes[rows]
-        if len(group.values) * width <= 1 << 22:
-            seen = np.flatnonzero(np.bincount(pair, minlength=1))
-            table = np.zeros(len(group.values) * width, np.int32)
-            table[seen] = self._looked_up(group, name, seen, width)
-            found: Ints = table[pair]
-            return found
-        seen, place = np.unique(pair, return_inverse=True)
-        return self._looked_up(group, name, seen, width)[place]
-
-    def _looked_up(self, group: Coded, name: Coded, pairs: Ints, width: int) -> Ints:
-        groups = group.values.take(pa.array(pairs // width)).to_pylist()
-        names = name.values.take(pa.array(pairs % width)).to_pylist()
-        return np.array([self._of[key] for key in zip(groups, names, strict=True)], np.int32)
 
 
 @kernel

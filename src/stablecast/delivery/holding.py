@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import kernel
-from stablecast.delivery.judge import Holdings
-from stablecast.delivery.kinds import NEVER, RELEASE, Ints, Longs, shortened
+from stablecast.delivery.columns import Ints, Longs, shortened
+from stablecast.delivery.kinds import NEVER, RELEASE
 from stablecast.delivery.membership import Groups, Membership, Stays
+from stablecast.delivery.messages import Holdings
 from stablecast.delivery.scan import Scan
 
 DENSE = 1 << 23

@@ -1,11 +1,6 @@
-"""Kinds of events as small numbers, and times that stand for none."""
+"""Kinds of events as small numbers, and times and numbers that stand for none."""
 
 from __future__ import annotations
-
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 KINDS = ("send", "stable", "receive", "release", "join", "leave", "fail", "head", "position")
 """The number of a kind is its place."""
@@ -21,22 +16,3 @@ FirstSeq = int | str
 RUN_BITS = 12
 RUN = 1 << RUN_BITS
 """Numbers of a source that stay together, in one process."""
-
-Ints = NDArray[np.integer[Any]]
-Longs = Ints
-"""Whole numbers of 64 bits, which types cannot tell from narrower ones in kernels."""
-Columns = TypeVar("Columns", bound=tuple[Any, ...])
-
-
-def shortened(columns: Columns, count: int) -> Columns:
-    """Return the first so many rows of arrays of equal length."""
-    cut: Any = type(columns)
-    made: Columns = cut(*(column[:count] for column in columns))
-    return made
-
-
-def chosen(columns: Columns, rows: Any) -> Columns:
-    """Return some rows of arrays of equal length."""
-    cut: Any = type(columns)
-    made: Columns = cut(*(column[rows] for column in columns))
-    return made

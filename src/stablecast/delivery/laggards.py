@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import kernel
-from stablecast.delivery.judge import Messages
-from stablecast.delivery.kinds import NEVER, Ints, Longs
+from stablecast.delivery.columns import Ints, Longs
+from stablecast.delivery.kinds import NEVER
 from stablecast.delivery.membership import Membership
+from stablecast.delivery.messages import Messages
 
 LIMB_BITS = 31
 LIMB = (1 << LIMB_BITS) - 1

@@ -20,16 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import kernel
-from stablecast.delivery.judge import (
-    GAP,
-    SEND_OUT_OF_ORDER,
-    Counts,
-    Messages,
-    Violations,
-    accuse,
-    violations_by,
-)
-from stablecast.delivery.kinds import EARLIEST, EVER, NEVER, RUN_BITS, FirstSeq, Ints, Longs, shortened
+from stablecast.delivery.columns import Ints, Longs, shortened
+from stablecast.delivery.kinds import EARLIEST, EVER, NEVER, RUN_BITS, FirstSeq
+from stablecast.delivery.messages import Messages
+from stablecast.delivery.violations import GAP, SEND_OUT_OF_ORDER, Violations, accuse, violations_by
 
 
 class Claims(NamedTuple):
@@ -225,7 +219,7 @@ def walk(
     frontiers = Frontiers(np.empty(count, np.int32), np.empty(count, np.int64), np.empty(count, np.int64))
     changes = walk_runs(messages, starts, before, line, frontiers)
     found = violations_by(
-        lambda counts, found: look_at_neighbours(messages, starts, before, first_stay, counts, found),
+        lambda count, found: look_at_neighbours(messages, starts, before, first_stay, count, found),
         64 + count // 64,
     )
     return line, shortened(frontiers, changes), found
@@ -263,7 +257,7 @@ def walk_runs(messages: Messages, starts: Longs, before: Before, line: Line, fro
 
 @kernel
 def look_at_neighbours(
-    messages: Messages, starts: Longs, before: Before, first_stay: Ints, counts: Counts, found: Violations
+    messages: Messages, starts: Longs, before: Before, first_stay: Ints, count: Longs, found: Violations
 ) -> None:
     """Note missing numbers, the first of each gap, and messages that were sent before their predecessor."""
     for run in range(starts.size - 1):
@@ -272,9 +266,9 @@ def look_at_neighbours(
             expected = before.origin[run] if seq == EVER else seq + 1
             source, stay = messages.source[m], first_stay[messages.source[m]]
             if messages.seq[m] > expected:
-                accuse(found, counts, GAP, source, expected, stay, messages.sent[m])
+                accuse(found, count, GAP, source, expected, stay, messages.sent[m])
             if seq != EVER and messages.sent[m] < sent:
-                accuse(found, counts, SEND_OUT_OF_ORDER, source, messages.seq[m], stay, messages.sent[m])
+                accuse(found, count, SEND_OUT_OF_ORDER, source, messages.seq[m], stay, messages.sent[m])
             seq, sent = messages.seq[m], messages.sent[m]
 
 

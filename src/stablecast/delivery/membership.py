@@ -5,10 +5,13 @@ Numbers of names and of incarnations follow the order of groups, names and times
 numbers is the smaller name, and those of a group are in one piece.
 
 Rules: if a group has any join, its members are those that join, each from then to its first departure at or
-after that; a join of one that is in the group changes nothing.  Otherwise all that send or receive anything
-are members from the beginning on, to their first departure.  Everybody else has one incarnation, which does
-not belong: nothing is required of it.  What somebody does belongs to its last incarnation that has begun, or
-to its first.
+after that; a join of one that is in the group changes nothing.  Otherwise all that send or receive anything,
+or in a log of positions all that have one, are members from the beginning on, to their first departure.
+Everybody else has one incarnation, which does not belong: nothing is required of it.  What somebody does
+belongs to its last incarnation that has begun, or to its first.
+
+All of it follows from a scan, which is small: one machine finds the membership of groups whose rows are
+spread over many.
 """
 
 from __future__ import annotations
@@ -18,9 +21,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs
-from stablecast.delivery.scan import ACTIVE, SENT, Scan
+from stablecast.compiling import inlined, kernel
+from stablecast.delivery.coded import Coded, Numbers
+from stablecast.delivery.columns import Ints, Longs, shortened
+from stablecast.delivery.kinds import EVER, NEVER
+from stablecast.delivery.scan import ACTIVE, Scan
 
 OCCUPANCY_BITS, LEAST_OCCUPANCY_BITS = 9, 5
 """The time of a group has at most 2 to that power spans, and one more; fewer where there are many names."""
@@ -70,8 +77,8 @@ class Membership:
     name_group: Ints
     first_stay: Ints
     """Of each name; one more entry than there are names."""
-    sends: Ints
-    """Whether a name is the source of a send."""
+    roles: Ints
+    """What each name does, as a scan says."""
     stays: Stays
     groups: Groups
 
@@ -80,74 +87,87 @@ class Membership:
         """How many names there are, the same name in two groups twice."""
         return len(self.name_group)
 
+    def numbers(self) -> Numbers:
+        """Return what finds the numbers of names."""
+        groups = self.group_names.take(pa.array(self.name_group))
+        return Numbers(groups.to_pylist(), self.names.to_pylist())
+
     @property
     def anybody_left(self) -> bool:
         """Whether anybody is ever gone."""
         return bool((self.stays.end < NEVER).any())
 
 
-def membership_of(scan: Scan) -> Membership:
-    """Number names and stays."""
-    order = scan.names.sort_by([("group", "ascending"), ("name", "ascending")])
+def membership_of(scan: Scan, role: int = ACTIVE) -> Membership:
+    """Number names and stays; in groups without joins, names with a role are the members."""
+    names = scan.names.sort_by([("group", "ascending"), ("name", "ascending")])
     groups = scan.groups.sort_by("group")
     group_names = groups["group"].combine_chunks()
-    places = {name: place for place, name in enumerate(group_names.to_pylist())}
-    name_group = np.array([places[name] for name in order["group"].to_pylist()], np.int32)
-    roles = order["roles"].to_numpy()
-    stays, first_stay = _stays_of(scan, order, name_group, roles, len(places))
+    name_group = pc.index_in(names["group"], group_names).to_numpy().astype(np.int32)
+    roles = names["roles"].to_numpy()
+    numbers = Numbers(names["group"].to_pylist(), names["name"].to_pylist())
+    changed = numbers.of(Coded.of(scan.changes["group"]), Coded.of(scan.changes["name"]))
+    stays = _stays_of(scan.changes, changed, name_group, (roles & role) > 0)
     return Membership(
         group_names=group_names,
-        names=order["name"].combine_chunks(),
+        names=names["name"].combine_chunks(),
         name_group=name_group,
-        first_stay=first_stay,
-        sends=(roles & SENT > 0).astype(np.int8),
+        first_stay=np.searchsorted(stays.name, np.arange(len(roles) + 1)).astype(np.int32),
+        roles=roles,
         stays=stays,
         groups=_groups_of(stays, name_group, groups),
     )
 
 
-def _stays_of(scan: Scan, order: pa.Table, name_group: Ints, roles: Ints, groups: int) -> tuple[Stays, Ints]:
-    """Return the incarnations of all names, and the first of each name."""
-    keys = list(zip(order["group"].to_pylist(), order["name"].to_pylist(), strict=True))
-    changes: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-    with_joins = np.zeros(groups, bool)
-    place = {name: number for number, name in enumerate(scan.groups.sort_by("group")["group"].to_pylist())}
-    for row in scan.changes.to_pylist():
-        joins, departures = changes.setdefault((row["group"], row["name"]), ([], []))
-        (joins if row["joins"] else departures).append(row["time_us"])
-        with_joins[place[row["group"]]] |= row["joins"]
-    member = (roles & ACTIVE > 0) & ~with_joins[name_group]
-    of_names = {
-        number: _stays(changes[key], bool(member[number]))
-        for number, key in enumerate(keys)
-        if key in changes
-    }
-    counts = np.ones(len(keys), np.int64)
-    for number, found in of_names.items():
-        counts[number] = len(found)
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    name = np.repeat(np.arange(len(keys), dtype=np.int32), counts)
-    start, end = np.full(len(name), EVER), np.full(len(name), NEVER)
-    belongs = member[name].astype(np.int8)
-    for number, found in of_names.items():
-        for k, (since, until, is_member) in enumerate(found):
-            at = first[number] + k
-            start[at], end[at], belongs[at] = since, until, is_member
-    return Stays(name, start, end, belongs), first
+def _stays_of(changes: pa.Table, changed: Ints, name_group: Ints, has_role: Ints) -> Stays:
+    """Return the incarnations of all names, given joins and departures and whose each of them is."""
+    joins = changes["joins"].to_numpy()
+    joined = np.zeros(len(name_group), bool)
+    with_joins = np.zeros(int(name_group.max(initial=-1)) + 1, bool)
+    joined[changed[joins]] = True
+    with_joins[name_group[changed[joins]]] = True
+    # Those who never join are there from the beginning, members or not.
+    always = np.flatnonzero(~joined).astype(np.int32)
+    name = np.concatenate([always, changed])
+    time = np.concatenate([np.full(len(always), EVER), changes["time_us"].to_numpy()])
+    begins = np.concatenate([np.ones(len(always), bool), joins])
+    order = np.lexsort((time, name))
+    belongs = joined | (has_role & ~with_joins[name_group])
+    room = len(name)
+    stays = Stays(
+        np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8)
+    )
+    count = find_stays(name[order], time[order], begins[order], belongs, stays)
+    return shortened(stays, count)
 
 
-def _stays(changes: tuple[list[int], list[int]], member: bool) -> list[tuple[int, int, bool]]:
-    """Return start, end and whether it belongs, of one name's stays in order."""
-    joins, departures = sorted(changes[0]), sorted(changes[1])
-    if member and not joins:
-        joins = [EVER]
-    if not joins:
-        return [(EVER, departures[0] if departures else NEVER, False)]
-    stays: list[tuple[int, int, bool]] = []
-    for join in joins:
-        if not stays or join >= stays[-1][1] < NEVER:
-            stays.append((join, next((d for d in departures if d >= join), NEVER), True))
-    return stays
+@kernel
+def find_stays(name: Ints, time: Longs, joins: Ints, belongs: Ints, stays: Stays) -> int:
+    """Write the stays of names, given joins and departures by name and time; return how many there are.
+
+    What happens to a name at one time is looked at together: a departure ends a stay, and if there is a join
+    too, another one that begins and ends then.
+    """
+    count, at, is_in = 0, 0, False
+    while at < name.size:
+        if at == 0 or name[at] != name[at - 1]:
+            is_in = False
+        end, comes, goes = at, False, False
+        while end < name.size and name[end] == name[at] and time[end] == time[at]:
+            comes, goes = comes or joins[end], goes or not joins[end]
+            end += 1
+        if is_in and goes:
+            stays.end[count - 1] = time[at]
+            is_in = False
+        if comes and not is_in:
+            stays.name[count] = name[at]
+            stays.start[count] = time[at]
+            stays.end[count] = time[at] if goes else NEVER
+            stays.belongs[count] = belongs[name[at]]
+            count += 1
+            is_in = not goes
+        at = end
+    return count
 
 
 def _groups_of(stays: Stays, name_group: Ints, groups: pa.Table) -> Groups:
@@ -200,3 +220,22 @@ def _steps(stays: Stays, of_group: Ints, count: int) -> tuple[Ints, Longs, Ints,
     following = np.concatenate([(group[1:] != group[:-1]) | (time[1:] != time[:-1]), [True]])
     kept = np.flatnonzero(following[: len(group)])
     return group[kept], time[kept], sums[0][kept].astype(np.int32), sums[1][kept].astype(np.int32)
+
+
+@inlined
+def step_at(groups: Groups, group: int, time: int) -> int:
+    """Return the step of a group's size that holds at a time."""
+    low, high = groups.first_step[group], groups.first_step[group + 1]
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if groups.step_us[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return int(low)
+
+
+@inlined
+def is_required(stays: Stays, stay: int, sent: int) -> bool:
+    """Tell whether an incarnation was a member when a message was sent."""
+    return bool(stays.belongs[stay] and stays.start[stay] <= sent and stays.end[stay] > sent)

@@ -20,9 +20,10 @@ import numpy as np
 
 from stablecast.delivery import claims as claiming
 from stablecast.delivery.claims import Known
+from stablecast.delivery.columns import Ints, Longs, chosen, joined
 from stablecast.delivery.happened import Events, ordered
-from stablecast.delivery.judge import Judged, Messages, Violations, judge, no_violations
-from stablecast.delivery.kinds import NEVER, FirstSeq, Ints, Longs, chosen
+from stablecast.delivery.judge import Judged, judge
+from stablecast.delivery.kinds import NEVER, FirstSeq
 from stablecast.delivery.line import (
     Before,
     Claims,
@@ -38,7 +39,9 @@ from stablecast.delivery.line import (
     with_start,
 )
 from stablecast.delivery.membership import Membership
+from stablecast.delivery.messages import Messages
 from stablecast.delivery.sources import Ends, ends_of, waiting_in
+from stablecast.delivery.violations import Violations, no_violations
 
 
 class Thin(NamedTuple):
@@ -152,7 +155,7 @@ def with_thin(messages: Messages, thin: Thin) -> tuple[Messages, Ints | slice]:
     empty = Messages(*(np.full(count, -1, column.dtype) for column in messages))._replace(
         released_first=np.full(count, NEVER), released_last=np.full(count, NEVER), **told
     )
-    both = Messages(*(np.concatenate(columns) for columns in zip(messages, empty, strict=True)))
+    both = joined([messages, empty])
     order = np.lexsort((both.seq, both.source))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from stablecast.delivery.kinds import FAIL, HEAD, JOIN, KINDS, NEVER, POSITION, RECEIVE, SEND, Ints
+from stablecast.delivery.coded import Coded, combinations
+from stablecast.delivery.columns import Ints
+from stablecast.delivery.kinds import FAIL, HEAD, JOIN, KINDS, NEVER, POSITION, RECEIVE, SEND
 
 HAPPENED, ACTIVE, SENT, NAMED, READS = 1, 2, 4, 8, 16
 """Roles of a name: an event happened there; it sent or received; it is the source of a send or a head; it is
@@ -26,8 +28,6 @@ GROUPS = pa.schema(
     [("group", pa.string()), ("first_us", pa.int64()), ("last_us", pa.int64()), ("first_send_us", pa.int64())]
 )
 COUNTS = pa.schema([("kind", pa.int8()), ("events", pa.int64())])
-DENSE = 1 << 22
-"""Up to so many combinations are counted in an array; more are sorted."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,10 @@ class Scan:
     groups: pa.Table
     """``first_send_us`` is :data:`~stablecast.delivery.kinds.NEVER` where nothing was sent."""
     counts: pa.Table
+
+    def tables(self) -> Mapping[str, pa.Table]:
+        """Return the tables by name."""
+        return {"names": self.names, "changes": self.changes, "groups": self.groups, "counts": self.counts}
 
     @property
     def events(self) -> int:
@@ -55,28 +59,6 @@ class Scan:
     def has(self, *kinds: int) -> bool:
         """Tell whether there is any event of these kinds."""
         return any(kind in kinds for kind in self.counts["kind"].to_pylist())
-
-
-@dataclass(frozen=True)
-class Coded:
-    """A column of names: their numbers, -1 for none, and what each number stands for."""
-
-    codes: Ints
-    values: pa.Array
-
-    @classmethod
-    def of(cls, column: pa.ChunkedArray | pa.Array) -> Coded:
-        """Read a column of strings, encoded or not."""
-        array = column
-        if isinstance(column, pa.ChunkedArray):
-            # Chunks may have dictionaries of their own, and there may be no chunk at all.
-            array = column.unify_dictionaries().combine_chunks()
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
-        indices = array.indices
-        if indices.null_count:
-            indices = indices.fill_null(-1)
-        return cls(indices.to_numpy(zero_copy_only=False), array.dictionary.cast(pa.string()))
 
 
 def scan_of(events: pa.Table) -> Scan:
@@ -141,29 +123,14 @@ def _sources(group: Coded, source: Coded, kind: Ints) -> pa.Table:
 
 
 def _named(group: Coded, name: Coded, groups: Ints, names: Ints, roles: Ints) -> pa.Table:
-    columns = [group.values.take(pa.array(groups)), name.values.take(pa.array(names)), roles.astype(np.int8)]
-    return pa.table(columns, schema=NAMES)
-
-
-def combinations(columns: tuple[Ints, ...], sizes: tuple[int, ...]) -> list[Ints]:
-    """Return each combination of small numbers that there is, once, as columns."""
-    key = np.zeros(len(columns[0]), np.int64)
-    for column, size in zip(columns, sizes, strict=True):
-        key = key * max(size, 1) + column
-    total = int(np.prod([max(size, 1) for size in sizes], dtype=np.float64))
-    found = np.flatnonzero(np.bincount(key, minlength=1)) if total <= DENSE else np.unique(key)
-    parts: list[Ints] = []
-    for size in reversed(sizes):
-        parts.append(found % max(size, 1))
-        found = found // max(size, 1)
-    return parts[::-1]
+    return pa.table([group.names(groups), name.names(names), roles.astype(np.int8)], schema=NAMES)
 
 
 def _changes(group: Coded, member: Coded, kind: Ints, time: Ints) -> pa.Table:
     rows = np.flatnonzero((kind >= JOIN) & (kind <= FAIL))
     columns = [
-        group.values.take(pa.array(group.codes[rows])),
-        member.values.take(pa.array(member.codes[rows])),
+        group.names(group.codes[rows]),
+        member.names(member.codes[rows]),
         kind[rows] == JOIN,
         time[rows],
     ]

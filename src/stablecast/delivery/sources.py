@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.compiling import kernel
+from stablecast.delivery.columns import Ints, Longs, chosen, shortened
 from stablecast.delivery.happened import Ordered
-from stablecast.delivery.judge import Messages, Waiting
-from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, chosen, shortened
+from stablecast.delivery.kinds import EVER, NEVER
 from stablecast.delivery.line import Line, Runs, Start
+from stablecast.delivery.messages import Messages, Waiting
 from stablecast.delivery.tables import SCHEMAS, Names, in_schema
 
 
@@ -28,13 +29,14 @@ class Ends(NamedTuple):
 
 
 def waiting_in(runs: Runs, order: Ordered, waiting: Waiting) -> Waiting:
-    """Return who is waited for in each of these runs; nobody in those of which no event is at hand."""
+    """Return who is waited for in each of these runs, a row each; nobody where no event is at hand."""
+    count = len(order.run_source)
     if np.array_equal(runs.source, order.run_source) and np.array_equal(runs.number, order.run_number):
-        return shortened(waiting, len(runs.source))
+        return shortened(waiting, count)
     every = zip(order.run_source.tolist(), order.run_number.tolist(), strict=True)
     place = {key: k for k, key in enumerate(every)}
     asked = zip(runs.source.tolist(), runs.number.tolist(), strict=True)
-    return chosen(waiting, np.array([place.get(key, len(place)) for key in asked], np.int64))
+    return chosen(waiting, np.array([place.get(key, count) for key in asked], np.int64))
 
 
 def ends_of(starts: Longs, messages: Messages, line: Line, waiting: Waiting) -> Ends:

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.delivery.claims import Known
+from stablecast.delivery.columns import Ints, Longs, chosen
 from stablecast.delivery.holding import Occupancy, Peaks, Totals, span_ends
-from stablecast.delivery.judge import VIOLATIONS, Messages, Violations
-from stablecast.delivery.kinds import EVER, NEVER, Ints, Longs, chosen
+from stablecast.delivery.kinds import EVER, NEVER
 from stablecast.delivery.laggards import Laggards
 from stablecast.delivery.line import Frontiers
 from stablecast.delivery.membership import Membership
+from stablecast.delivery.messages import Messages
+from stablecast.delivery.violations import MISSING_SEND, VIOLATIONS, Violations
 
 _TEXT, _LONG, _INT = pa.string(), pa.int64(), pa.int32()
 _PLACE = [("group", _TEXT), ("source", _TEXT)]
@@ -96,13 +98,12 @@ class Names:
         return _dictionary(self.membership.name_group[names], self._groups)
 
     def name(self, names: Ints) -> pa.Array:
-        """Return each name."""
-        return _dictionary(names, self._names)
+        """Return each name; null for -1."""
+        return _dictionary(names, self._names, names < 0)
 
     def stay(self, stays: Ints) -> pa.Array:
         """Return the name of each incarnation; null for -1."""
-        gone = stays < 0
-        return _dictionary(self.membership.stays.name[np.where(gone, 0, stays)], self._names, gone)
+        return self.name(np.append(self.membership.stays.name, -1)[stays])
 
 
 def _dictionary(codes: Ints, values: pa.Array, mask: Any = None) -> pa.Array:
@@ -175,12 +176,11 @@ def violations_table(violations: Violations, names: Names) -> pa.Table:
 
 def _first_told(found: Violations) -> Ints:
     """Return the places of all violations, but of messages that nobody sent only who first told of each."""
-    missing = VIOLATIONS.index("missing_send")
-    told = np.flatnonzero(found.kind == missing)
+    told = np.flatnonzero(found.kind == MISSING_SEND)
     order = told[np.lexsort((found.stay[told], found.time[told], found.seq[told], found.source[told]))]
     source, seq = found.source[order], found.seq[order]
     again = np.concatenate([[False], (source[1:] == source[:-1]) & (seq[1:] == seq[:-1])])[: len(order)]
-    return np.concatenate([np.flatnonzero(found.kind != missing), order[~again]])
+    return np.concatenate([np.flatnonzero(found.kind != MISSING_SEND), order[~again]])
 
 
 def laggards_table(laggards: Laggards, names: Names) -> pa.Table:

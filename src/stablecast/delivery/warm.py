@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
-from stablecast.delivery.fold import State, fold
-from stablecast.delivery.kinds import JOIN, LEAVE, RECEIVE, RELEASE, SEND, STABLE
-from stablecast.delivery.position_tables import position_tables
+from stablecast.delivery.kinds import HEAD, JOIN, LEAVE, POSITION, RECEIVE, RELEASE, SEND, STABLE
+from stablecast.delivery.positions.tables import position_tables
+from stablecast.delivery.schema import EVENTS
+from stablecast.delivery.stream.fold import State, fold
 from stablecast.delivery.whole import tables_of
 
 _MESSAGES = [
@@ -18,28 +21,21 @@ _MESSAGES = [
     (RELEASE, "b", "a", 1, 4),
     (LEAVE, "b", None, None, 5),
 ]
-_POSITIONS = [("head", "s", "s", 5, 1), ("position", "r", "s", 3, 2)]
+_POSITIONS = [(HEAD, "s", "s", 5, 1), (POSITION, "r", "s", 3, 2)]
 
 
 def warm() -> None:
     """Make every table of two tiny traces."""
-    kind, member, source, seq, time = (list(column) for column in zip(*_MESSAGES, strict=True))
-    events = pa.table(
-        {
-            "group": ["g"] * len(kind),
-            "kind": pa.array(kind, pa.int8()),
-            "member": member,
-            "source": source,
-            "seq": pa.array(seq, pa.int64()),
-            "time_us": pa.array(time, pa.int64()),
-            "bytes": pa.array([None] * len(kind), pa.int32()),
-        }
-    )
-    tables_of(events)
-    fold(State.nothing(), events)
-    named = (list(column) for column in zip(*_POSITIONS, strict=True))
-    columns = dict(zip(("kind", "member", "source", "seq", "time_us"), named, strict=True))
-    position_tables(pa.table({"group": ["g"] * len(_POSITIONS), **columns}))
+    messages = _events(_MESSAGES)
+    tables_of(messages)
+    fold(State.nothing(), messages)
+    position_tables(_events(_POSITIONS))
+
+
+def _events(rows: list[Any]) -> pa.Table:
+    kind, member, source, seq, time = (list(column) for column in zip(*rows, strict=True))
+    sizes = [None] * len(rows)
+    return pa.table([["g"] * len(rows), kind, member, source, seq, time, sizes], schema=EVENTS)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pyarrow as pa
 
 from stablecast.delivery import tables
+from stablecast.delivery.columns import joined
 from stablecast.delivery.happened import events_of
 from stablecast.delivery.holding import anything_ends, changes_of, levels_of, summed, totals_of
-from stablecast.delivery.judge import Violations
 from stablecast.delivery.kinds import FirstSeq
 from stablecast.delivery.laggards import laggards_of
 from stablecast.delivery.membership import membership_of
@@ -31,7 +30,7 @@ def tables_of(
     changes = summed(changes_of(holdings, membership, ends=anything_ends(scan, membership)))
     peaks, occupancy = levels_of(changes, membership.name_group, membership.groups)
     violations = [part.judged.violations, part.out_of_line, part.of_claims]
-    every = Violations(*(np.concatenate(columns) for columns in zip(*violations, strict=True)))
+    every = joined(violations)
     return {
         "messages": tables.messages_table(messages, part.known, names),
         "frontiers": tables.frontiers_table(part.frontiers, part.sent, names),

@@ -13,8 +13,9 @@ from stablecast.report.analysis_gather import Places, gather, integers
 from stablecast.report.analysis_sources import Source, Sources, has_own_groups
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_trace import Trace
-from stablecast.report.analysis_units import counted, duration, names
+from stablecast.report.analysis_units import duration, names
 from stablecast.report.figure import Axis, Figure, Panel, Series
+from stablecast.words import counted
 
 MOST_SOURCES, MOST_NAMES = 12, 6
 

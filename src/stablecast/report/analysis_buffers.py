@@ -16,7 +16,6 @@ from stablecast.report.analysis_trace import Trace
 from stablecast.report.analysis_units import (
     Pair,
     Unit,
-    counted,
     digits,
     message_time,
     name_cell,
@@ -27,6 +26,7 @@ from stablecast.report.analysis_units import (
 from stablecast.report.figure import Axis, Figure, Panel, Series
 from stablecast.report.table import Table
 from stablecast.report.view import Cell
+from stablecast.words import counted
 
 KEY = "buffers"
 MOST_CURVES, MOST_ROWS = 6, 50

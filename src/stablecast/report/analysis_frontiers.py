@@ -12,10 +12,11 @@ from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_sources import Source, Sources
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_trace import Trace
-from stablecast.report.analysis_units import clean, counted, listed, name_cell, names, percent, short
+from stablecast.report.analysis_units import clean, listed, name_cell, names, percent, short
 from stablecast.report.figure import Axis, Figure, Panel, Series, Style
 from stablecast.report.table import Table
 from stablecast.report.view import Cell
+from stablecast.words import counted
 
 KEY = "safe-to-delete"
 MOST_PANELS, MOST_LINES = 12, 6

@@ -13,9 +13,10 @@ from stablecast.report.analysis_gather import first_rows, gather
 from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_tables import POSITIONS, Tables
 from stablecast.report.analysis_trace import Trace
-from stablecast.report.analysis_units import counted, duration, name_cell, percent, prefixed, short
+from stablecast.report.analysis_units import duration, name_cell, percent, prefixed, short
 from stablecast.report.table import Table
 from stablecast.report.view import Cell
+from stablecast.words import counted
 
 KEY = "safe-to-delete"
 MOST_ROWS, MOST_SENTENCES = 50, 3

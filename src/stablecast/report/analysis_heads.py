@@ -11,9 +11,10 @@ from stablecast.report.analysis_section import Section
 from stablecast.report.analysis_sources import Source, Sources, has_own_groups
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_trace import Trace
-from stablecast.report.analysis_units import counted, name_cell
+from stablecast.report.analysis_units import name_cell
 from stablecast.report.table import Table
 from stablecast.report.view import Cell
+from stablecast.words import counted
 
 KEY = "frontiers"
 TITLE = "Frontier against head"

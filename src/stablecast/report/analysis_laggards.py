@@ -16,7 +16,6 @@ from stablecast.report.analysis_units import (
     SECOND,
     Pair,
     Unit,
-    counted,
     digits,
     duration,
     long_unit,
@@ -29,6 +28,7 @@ from stablecast.report.analysis_units import (
 from stablecast.report.figure import Axis, Figure, Panel, Series
 from stablecast.report.table import Table
 from stablecast.report.view import Cell
+from stablecast.words import counted
 
 KEY = "laggards"
 MOST_BARS, MOST_ROWS = 15, 50

@@ -33,7 +33,7 @@ from stablecast.report.analysis_sources import Sources, read_position_sources, r
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_times import times_fact, times_section
 from stablecast.report.analysis_trace import Trace, read_position_trace, read_trace, whole
-from stablecast.report.analysis_units import clean, counted, digits, duration, listed, percent
+from stablecast.report.analysis_units import clean, digits, duration, listed, percent
 from stablecast.report.analysis_violations import (
     Violations,
     read_violations,
@@ -44,6 +44,7 @@ from stablecast.report.files import write_whole
 from stablecast.report.interactive import plot
 from stablecast.report.template import render
 from stablecast.report.view import FigureView, TableView, table_view
+from stablecast.words import counted
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_sources import Sources
 from stablecast.report.analysis_tables import POSITIONS, Tables
 from stablecast.report.analysis_trace import Trace
-from stablecast.report.analysis_units import counted, duration, name_cell, prefixed, short
+from stablecast.report.analysis_units import duration, name_cell, prefixed, short
 from stablecast.report.table import Table
 from stablecast.report.view import Cell
+from stablecast.words import counted
 
 KEY = "readers"
 TITLE = "Who stands in the way"

@@ -10,11 +10,12 @@ import numpy as np
 from stablecast.report.analysis_messages import Messages
 from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_spread import Floats, Spread
-from stablecast.report.analysis_units import Unit, counted, duration, percent, time_unit
+from stablecast.report.analysis_units import Unit, duration, percent, time_unit
 from stablecast.report.figure import Axis, Figure, Panel, Series, Style
 from stablecast.report.palette import MOST_MARKERS
 from stablecast.report.table import Table
 from stablecast.report.view import Cell
+from stablecast.words import counted
 
 KEY = "time-to-stable"
 TRUTH, KNOWN, MARKS = "stable at every member", "known to the last member", "p50, p90, p99"

@@ -60,11 +60,15 @@ class Trace:
 
     def until_end(self, us: int) -> Cell:
         """Return for how long something has been so at the end; pointing at it shows since when."""
-        return replace(self.moment(us), text=duration(self.last_us - us), title=f"since {self.dated(us)}")
+        return replace(
+            self.moment(us), text=duration(self.last_us - us), title=f"since {self.dated(us)} (time_us {us})"
+        )
 
     def dated(self, us: int) -> str:
         """Return a moment in a sentence: its date if times are those of a clock, else how far in it is."""
-        return utc(us) or f"{clock(us - self.first_us)} after the first row"
+        if us == self.first_us:
+            return utc(us) or "the first row"
+        return utc(us) or f"{duration(us - self.first_us)} after the first row"
 
     @property
     def beginning(self) -> str:

@@ -156,8 +156,3 @@ def listed(texts: Iterable[str], most: int = 5, what: str = "") -> str:
     if len(words) > most:
         words = [*words[: most - 1], f"{len(words) - most + 1} more {what}".rstrip()]
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things: ``1 message``, ``2,000 messages``."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

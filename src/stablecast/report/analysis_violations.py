@@ -14,8 +14,9 @@ from stablecast.report.analysis_gather import first_rows
 from stablecast.report.analysis_section import Fact, Section
 from stablecast.report.analysis_tables import NEEDED, Tables
 from stablecast.report.analysis_trace import Trace
-from stablecast.report.analysis_units import clean, counted, duration, listed, name_cell, short
+from stablecast.report.analysis_units import clean, duration, listed, name_cell, short
 from stablecast.report.table import Table
+from stablecast.words import counted
 
 KEY = "violations"
 MOST_ROWS = 50

@@ -118,10 +118,13 @@ def is_marked(series: Series) -> bool:
 
 
 def needs_legend(figure: Figure) -> bool:
-    """Whether there is anything to tell apart; bars from the left alone have their names on the axis."""
-    styles = {one.style for panel in figure.panels for one in panel.series}
-    names = {one.name for panel in figure.panels for one in panel.series}
-    return styles != {"across"} or len(names) > 1
+    """Whether there is anything to tell apart.
+
+    Bars from the left, of one name, have what they are about on the axis; spans are about somebody else.
+    """
+    series = [one for panel in figure.panels for one in panel.series]
+    are_bars = all(one.style == "across" and not one.start for one in series)
+    return not are_bars or len({one.name for one in series}) > 1
 
 
 def dash_of(series: Series, look: Look) -> Dash:

@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-NAME = pa.dictionary(pa.int32(), pa.string())
-"""The type of names: each name once, and its place for each row."""
-
 
 def valid_mask(values: pa.Array) -> Mask | None:
     """Tell where values are; None where all are."""

@@ -9,6 +9,7 @@ from stablecast.analysis.reading.classify import Classified
 from stablecast.analysis.reading.foreign import KIND
 from stablecast.analysis.reading.problems import UNKNOWN_KIND
 from stablecast.trace.schema import ALL_KINDS
+from stablecast.words import counted
 
 NO_EVENTS = "no events: the files hold no rows"
 KNOWN_KINDS = f"known kinds are {', '.join(ALL_KINDS)}, and {KIND} says what others mean"
@@ -58,9 +59,9 @@ def explain_bad_rows(bad: Mapping[str, int], examples: Mapping[str, Example]) ->
     reasons = sorted(bad, key=lambda reason: (-bad[reason], reason))
     told = ", ".join(f"{bad[reason]:,} × {reason}" for reason in reasons[:REASONS_SHOWN])
     if len(reasons) > REASONS_SHOWN:
-        told += f", and {len(reasons) - REASONS_SHOWN} more reasons"
+        told += f", and {counted(len(reasons) - REASONS_SHOWN, 'more reason')}"
     rows = sum(bad.values())
-    line = f"{rows:,} {'row is' if rows == 1 else 'rows are'} bad: {told}"
+    line = f"{counted(rows, 'row')} {'is' if rows == 1 else 'are'} bad: {told}"
     row = examples.get(reasons[0])
     if row is not None:
         line += f"; for example{_place(row)}: {_short(row.text)}"

@@ -20,39 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from stablecast.analysis.reading.arrays import (
-    NAME,
-    Ints,
-    Mask,
-    array_of,
-    flags,
-    numbers_of,
-    strings,
-    valid_mask,
-)
-from stablecast.analysis.reading.foreign import EARLIEST, SKIPPED, Foreign
+from stablecast.analysis.reading.arrays import Ints, Mask, array_of, flags, numbers_of, strings, valid_mask
+from stablecast.analysis.reading.foreign import SKIPPED, Foreign
 from stablecast.analysis.reading.heads import JSON
 from stablecast.analysis.reading.mapping import Part
 from stablecast.analysis.reading.problems import BYTES_MAX, FARTHEST, reasons
 from stablecast.analysis.reading.raw import UNREAD, row_text, value_of
 from stablecast.analysis.reading.values import microseconds, name_of, whole_number
-from stablecast.delivery.kinds import FAIL, HEAD, JOIN, KINDS, LEAVE, POSITION, SEND, STABLE
+from stablecast.delivery.kinds import EARLIEST, FAIL, HEAD, JOIN, KINDS, LEAVE, POSITION, SEND, STABLE
+from stablecast.delivery.schema import EVENTS
 
 CHANGES = (JOIN, LEAVE, FAIL)
 """Kinds that are about the membership; all others are about a message or a position."""
 CUMULATIVE = (STABLE, HEAD, POSITION)
 """Kinds that may have the number before the first, for nothing yet."""
-EVENTS = pa.schema(
-    [
-        pa.field("group", NAME),
-        pa.field("kind", pa.int8()),
-        pa.field("member", NAME),
-        pa.field("source", NAME),
-        pa.field("seq", pa.int64()),
-        pa.field("time_us", pa.int64()),
-        pa.field("bytes", pa.int32()),
-    ]
-)
 _ABSENT, _UNKNOWN, _LEFT_OUT = -1, -2, -3
 _NO_NUMBER = -(2**63)
 """Stands for a number that is absent or none: it is below any that is accepted."""

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
-from stablecast.analysis.reading.arrays import NAME, as_array, numbers_of, only_where, strings
+from stablecast.analysis.reading.arrays import as_array, numbers_of, only_where, strings
 from stablecast.analysis.reading.exact import BLANKS
 from stablecast.analysis.reading.foreign import NUMBERS, TIMESTAMP
 from stablecast.analysis.reading.heads import Column
 from stablecast.analysis.reading.raw import UNREAD
+from stablecast.delivery.schema import NAME
 
 _FIRST_LINE = re.compile(rb"[ \t\r\n]*[^\r\n]*(\r\n|\n|\r|$)")
 

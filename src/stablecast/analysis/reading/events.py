@@ -14,7 +14,7 @@ from stablecast.analysis.reading.classify import Classified, classify
 from stablecast.analysis.reading.files import Piece, pieces, raw_batches
 from stablecast.analysis.reading.foreign import Foreign, check_first_seq
 from stablecast.analysis.reading.inputs import Inputs
-from stablecast.analysis.reading.mapping import missing_line
+from stablecast.analysis.reading.mapping import Part, missing_line
 from stablecast.errors import InvalidInput, unknown_name
 
 FAIL, COUNT = ON_BAD_ROWS = ("fail", "count")
@@ -63,19 +63,19 @@ def classified_piece(piece: Piece, foreign: Foreign, first_seq: int | str) -> It
         yield replace(classify(batch, piece.part, foreign, first_seq), file=piece.name)
 
 
-def check_unseen(read: Iterable[Piece], seen: Iterable[str], foreign: Foreign) -> None:
+def check_unseen(read: Iterable[Part], seen: Iterable[str], foreign: Foreign) -> None:
     """Refuse JSON Lines of which no line at all has a column; their first lines are known to lack it.
 
     Parameters
     ----------
     read
-        All pieces that were read.
+        Of all that was read, which column is which.
     seen
-        What :attr:`Classified.seen` had in any of them.
+        What :attr:`Classified.seen` had in any of it.
     foreign
         How the log says what the schema says.
     """
-    part = next((piece.part for piece in read if piece.part.unseen), None)
+    part = next((part for part in read if part.unseen), None)
     if part is None:
         return
     missing = [name for name in part.unseen if name not in set(seen)]
@@ -91,7 +91,7 @@ def _read(
         bad.add(classified)
         seen |= classified.seen
         yield classified
-    check_unseen(found, seen, foreign)
+    check_unseen((piece.part for piece in found), seen, foreign)
     if bad.problems and on_bad_rows == FAIL:
         raise InvalidInput(explain_bad_rows(bad.problems, bad.examples))
 

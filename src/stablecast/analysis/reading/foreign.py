@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from stablecast.delivery.kinds import EARLIEST
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.trace.schema import ALL_KINDS, COLUMNS
 
@@ -21,7 +22,6 @@ TIME_UNITS = {
 }
 TIMESTAMP = "timestamp"
 NUMBERS = ("seq", "time_us", "bytes")
-EARLIEST = "earliest"
 _EXAMPLES = {MAP: "time_us=ts", SET: "group=orders", KIND: "produce=send"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 

@@ -33,30 +33,12 @@ class Input:
     head: Head | None
     """What the file says about itself; None where only Spark can look."""
 
-    @property
-    def size(self) -> int:
-        """About how many bytes of Parquet it is; text that is not compressed takes ten times the room."""
-        plain = self.format != PARQUET and not _split_ending(self.name)[1]
-        return Path(self.name).stat().st_size // (10 if plain else 1)
-
 
 @dataclass(frozen=True)
 class Inputs:
     """All that is read."""
 
     files: tuple[Input, ...]
-
-    @property
-    def size(self) -> int | None:
-        """About how many bytes of Parquet all files are; None if some are not on this machine."""
-        if any(file.head is None for file in self.files):
-            return None
-        return sum(file.size for file in self.files)
-
-    @property
-    def cut_lines(self) -> int:
-        """Last lines that their writers did not finish; they are left out."""
-        return sum(1 for file in self.files if file.head is not None and file.head.cut)
 
 
 def find_inputs(paths: Sequence[str], *, format: str | None = None, without: Iterable[str] = ()) -> Inputs:

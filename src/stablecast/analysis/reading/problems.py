@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from stablecast.analysis.reading.foreign import EARLIEST, TIME_UNITS, TIMESTAMP, Foreign
+from stablecast.analysis.reading.foreign import TIME_UNITS, TIMESTAMP, Foreign
 from stablecast.analysis.reading.heads import CSV
+from stablecast.delivery.kinds import EARLIEST
 
 FARTHEST = 2**60
 """Times, in microseconds, and numbers from here on could not be added up; it is the year 38,000."""

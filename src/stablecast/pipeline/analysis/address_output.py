@@ -15,7 +15,7 @@ from pyarrow import fs
 from stablecast.analysis.output import SUMMARY, told_of_writing
 from stablecast.analysis.reading.heads import told_in_one_line
 from stablecast.analysis.version import HIDDEN
-from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
+from stablecast.delivery.positions.schemas import SCHEMAS as POSITION_SCHEMAS
 from stablecast.delivery.tables import TABLES
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.hadoop_files import SessionSystems

@@ -16,7 +16,6 @@ from pyspark.sql.types import StructType
 from stablecast.analysis.reading.foreign import Foreign
 from stablecast.analysis.reading.heads import (
     CSV,
-    JSON,
     LINES_LOOKED_AT,
     PARQUET,
     Column,
@@ -24,7 +23,7 @@ from stablecast.analysis.reading.heads import (
     text_head,
 )
 from stablecast.analysis.reading.inputs import Input, Inputs
-from stablecast.analysis.reading.mapping import Part, missing_line, plan_parts
+from stablecast.analysis.reading.mapping import Part, plan_parts
 from stablecast.analysis.reading.raw import UNREAD
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.failures import readable_error
@@ -51,17 +50,12 @@ class RawRows:
     frame: DataFrame
     part: Part
 
-    def value(self, name: str) -> Values:
-        """Return the values of a column of the schema, of whatever type."""
-        return _value(self.part.columns[name])
-
 
 def raw_rows(spark: SparkSession, inputs: Inputs, foreign: Foreign) -> list[RawRows]:
     """Return what to read, having refused files that lack columns or cannot be opened."""
     try:
         seen = replace(inputs, files=tuple(_with_head(spark, file) for file in inputs.files))
-        parts = [RawRows(_frame(spark, part), part) for part in plan_parts(seen, foreign)]
-        _check_unseen([rows for rows in parts if rows.part.format == JSON], foreign)
+        return [RawRows(_frame(spark, part), part) for part in plan_parts(seen, foreign)]
     except InvalidInput:
         raise
     except Exception as error:
@@ -70,7 +64,6 @@ def raw_rows(spark: SparkSession, inputs: Inputs, foreign: Foreign) -> list[RawR
         if line is None:
             raise
         raise InvalidInput(line) from error
-    return parts
 
 
 def _with_head(spark: SparkSession, file: Input) -> Input:
@@ -137,29 +130,7 @@ def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _quoted(*place: str) -> Values:
-    return F.col(".".join(map(_quote, place)))
-
-
-def _value(column: Column) -> Values:
-    return F.lit(None).cast("string") if column.type == "void" else _quoted(*column.place)
-
-
 def _file() -> Values:
     """Return the path of each row's file, as ``os.path.abspath`` gives it where it is local."""
     path = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
     return F.regexp_replace(path, "^file:/+", "/")
-
-
-def _check_unseen(parts: list[RawRows], foreign: Foreign) -> None:
-    """Refuse JSON Lines of which no line at all has a column; their first lines are known to lack it."""
-    if not parts:
-        return
-    part = parts[0].part
-    missing = [name for name in part.unseen if not any(_has(rows, name) for rows in parts)]
-    if missing:
-        raise InvalidInput(missing_line(missing, foreign, part.seen, part.name))
-
-
-def _has(rows: RawRows, name: str) -> bool:
-    return not rows.frame.where(rows.value(name).isNotNull()).isEmpty()

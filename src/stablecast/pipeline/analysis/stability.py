@@ -34,7 +34,8 @@ from stablecast.analysis.summary import (
     summary_of,
 )
 from stablecast.delivery.kinds import FirstSeq
-from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
+from stablecast.delivery.positions.schemas import SCHEMAS as POSITION_SCHEMAS
+from stablecast.delivery.positions.tables import readers_membership
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.pipeline.analysis.raw_rows import raw_rows, spark_columns
 from stablecast.pipeline.analysis.spread.jobs import (
@@ -47,7 +48,7 @@ from stablecast.pipeline.analysis.spread.jobs import (
     together,
 )
 from stablecast.pipeline.analysis.spread.pack import EVENTS_OF, SEEN, Packing, Seen, events_in
-from stablecast.pipeline.analysis.spread.positions import LARGE, SMALL, Following, members_of, put_together
+from stablecast.pipeline.analysis.spread.positions import LARGE, SMALL, Following, put_together
 from stablecast.pipeline.analysis.spread.rows import COLUMNS, Stepped, collected, unpacked
 
 if TYPE_CHECKING:
@@ -178,17 +179,16 @@ def stability_of_files(spark: SparkSession, inputs: Inputs, options: Options) ->
     others = replace(inputs, files=tuple(file for file in inputs.files if file not in here))
     buckets = _bucket_count(found) if not others.files else UNKNOWN_BUCKETS
     packing = Packing(options.foreign, options.first_seq, buckets, cumulative=options.cumulative)
+    raw = raw_rows(spark, others, options.foreign) if others.files else []
     frames = [_read(spark, found, packing)] if found else []
-    frames += [
-        rows.frame.mapInArrow(partial(packing.raw, rows.part), COLUMNS)
-        for rows in (raw_rows(spark, others, options.foreign) if others.files else [])
-    ]
+    frames += [rows.frame.mapInArrow(partial(packing.raw, rows.part), COLUMNS) for rows in raw]
     if not frames:
         raise InvalidInput(NO_EVENTS)
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.union(frame)
-    return _tables(spark, rows, options, buckets, found)
+    parts = [*(piece.part for piece in found), *(one.part for one in raw)]
+    return _tables(spark, rows, options, buckets, parts)
 
 
 def _read(spark: SparkSession, found: Sequence[Piece], packing: Packing) -> DataFrame:
@@ -211,7 +211,7 @@ def _tables(
     rows: DataFrame,
     options: Options,
     buckets: int,
-    found: Sequence[Piece] = (),
+    parts: Sequence[Part] = (),
     *,
     at_driver: bool = False,
 ) -> Tables:
@@ -219,7 +219,7 @@ def _tables(
     rows = rows.persist(ON_DISK)
     try:
         seen = Seen.all_of(unpacked(row.data) for row in collected(only(rows, SEEN)))
-        _check(seen, options, found)
+        _check(seen, options, parts)
         if at_driver or seen.scan.events <= SMALL_EVENTS:
             return _at_driver(spark, rows, seen, options)
         if is_of_positions(seen.scan.kinds):
@@ -230,10 +230,10 @@ def _tables(
         rows.unpersist()
 
 
-def _check(seen: Seen, options: Options, found: Sequence[Piece]) -> None:
+def _check(seen: Seen, options: Options, parts: Sequence[Part]) -> None:
     if seen.refused:
         raise InvalidInput(seen.refused)
-    check_unseen(found, seen.columns, options.foreign)
+    check_unseen(parts, seen.columns, options.foreign)
     if seen.bad.problems and options.on_bad_rows == FAIL:
         raise InvalidInput(explain_bad_rows(seen.bad.problems, seen.bad.examples))
     if not seen.scan.events:
@@ -251,7 +251,7 @@ def _at_driver(spark: SparkSession, rows: DataFrame, seen: Seen, options: Option
 
 
 def _positions(spark: SparkSession, rows: DataFrame, seen: Seen, options: Options, buckets: int) -> Tables:
-    following = Following(members_of(seen.scan), options)
+    following = Following(readers_membership(seen.scan), options)
     followed = (
         together(rows, tasks_for(seen.scan.events, buckets), EVENTS_OF)
         .mapInArrow(Stepped(following), COLUMNS)

@@ -17,7 +17,7 @@ from stablecast.analysis.output import SUMMARY, place_of
 from stablecast.analysis.reading.inputs import for_spark
 from stablecast.analysis.stored import ACCEPTED
 from stablecast.analysis.version import MANIFESTS, Version, part_of, version_of
-from stablecast.delivery.position_schemas import SCHEMAS as POSITION_SCHEMAS
+from stablecast.delivery.positions.schemas import SCHEMAS as POSITION_SCHEMAS
 from stablecast.delivery.tables import TABLES
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.failures import told_in_one_line

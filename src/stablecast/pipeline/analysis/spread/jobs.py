@@ -16,14 +16,15 @@ from pyspark.sql import functions as F
 
 from stablecast.analysis.summary import Counts, counted_durations
 from stablecast.delivery import tables
+from stablecast.delivery.columns import chosen, joined
 from stablecast.delivery.durations import added
 from stablecast.delivery.holding import Peaks, Totals, anything_ends
-from stablecast.delivery.kinds import FirstSeq, chosen
+from stablecast.delivery.kinds import FirstSeq
 from stablecast.delivery.laggards import Laggards
 from stablecast.delivery.line import nothing_before
 from stablecast.delivery.membership import membership_of
 from stablecast.delivery.scan import Scan
-from stablecast.delivery.sources import Ends, sources_table
+from stablecast.delivery.sources import sources_table
 from stablecast.pipeline.analysis.spread.judge import CHANGES, JUDGED, SUMS, Judging, Sums
 from stablecast.pipeline.analysis.spread.level import OCCUPANCY, PEAKS, Leveling, bases
 from stablecast.pipeline.analysis.spread.link import (
@@ -140,9 +141,7 @@ class Jobs:
         runs, before, _, bucket = linking.around
         place = np.argsort(bucket, kind="stable")
         in_order = sorted(ended, key=lambda one: one.bucket)
-        ends = Ends(
-            *(np.concatenate(columns) for columns in zip(*(one.ends for one in in_order), strict=True))
-        )
+        ends = joined([one.ends for one in in_order])
         back = np.empty(len(place), np.int64)
         back[place] = np.arange(len(place))
         nothing = nothing_before(self._membership.name_count)

@@ -9,14 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.delivery.claims import Cells, cells_of, claims_of
+from stablecast.delivery.columns import Ints, Longs, chosen
 from stablecast.delivery.happened import events_of, ordered
 from stablecast.delivery.holding import Changes, Totals, changes_of, totals_of
-from stablecast.delivery.judge import Messages, Violations, Waiting, judge
-from stablecast.delivery.kinds import NEVER, Ints, Longs, chosen
+from stablecast.delivery.judge import judge
+from stablecast.delivery.kinds import NEVER
 from stablecast.delivery.laggards import Laggards, laggards_of
 from stablecast.delivery.line import Claims, Runs, runs_of
 from stablecast.delivery.membership import Membership
+from stablecast.delivery.messages import Messages, Waiting
 from stablecast.delivery.sources import waiting_in
+from stablecast.delivery.violations import Violations
 from stablecast.pipeline.analysis.spread.pack import NOWHERE, events_in
 from stablecast.pipeline.analysis.spread.rows import Row, by_bucket, packed
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.delivery import tables
+from stablecast.delivery.columns import Ints, Longs, joined
 from stablecast.delivery.holding import Changes, Occupancy, Peaks, levels_of, summed
-from stablecast.delivery.kinds import Ints, Longs
 from stablecast.delivery.membership import Membership
 from stablecast.pipeline.analysis.spread.judge import Sums
 from stablecast.pipeline.analysis.spread.pack import NOWHERE, as_bytes
@@ -58,8 +58,8 @@ class Leveling:
         """Add up the changes of each key."""
         names = tables.Names(self.membership)
         for key, together in by_bucket(rows):
-            parts = [unpacked(row.data).widened() for row in together]
-            changes = Changes(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+            parts: list[Changes] = [unpacked(row.data).widened() for row in together]
+            changes = joined(parts)
             peaks, occupancy = self._levels(summed(changes))
             if len(occupancy.name):
                 yield Row(key, OCCUPANCY, as_bytes(tables.occupancy_table(occupancy, names)))

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.delivery import tables
-from stablecast.delivery.claims import Cells, Later, claimed_later, early_claims, known_when
+from stablecast.delivery.claims import Later, claimed_later, early_claims, known_when
+from stablecast.delivery.columns import Ints, Longs, chosen, joined
 from stablecast.delivery.durations import durations_of
-from stablecast.delivery.judge import Violations
-from stablecast.delivery.kinds import FirstSeq, Ints, Longs, chosen
+from stablecast.delivery.kinds import FirstSeq
 from stablecast.delivery.line import (
     Before,
     Frontiers,
@@ -53,8 +53,8 @@ class Around(NamedTuple):
 def around(sums: Iterable[Sums], membership: Membership, first_seq: FirstSeq) -> Around:
     """Put the runs of all buckets in line."""
     every = list(sums)
-    runs = Runs(*(np.concatenate(columns) for columns in zip(*(one.runs for one in every), strict=True)))
-    cells = Cells(*(np.concatenate(columns) for columns in zip(*(one.cells for one in every), strict=True)))
+    runs = joined([one.runs for one in every])
+    cells = joined([one.cells for one in every])
     bucket = np.repeat([one.bucket for one in every], [len(one.runs.source) for one in every])
     order = np.lexsort((runs.number, runs.source))
     runs, bucket = chosen(runs, order), bucket[order]
@@ -95,7 +95,7 @@ class Linking:
         if len(self.around.later.stay) or len(judged.claims.seq):
             known = known_when(messages, starts, judged.claims, judged.claim_starts, later, self.membership)
             found.append(early_claims(judged.claims, judged.claim_starts, messages, starts, line, before))
-        every = Violations(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+        every = joined(found)
         wrong = tables.violations_table(every, names)
         yield Row(bucket, MESSAGES, as_bytes(tables.messages_table(messages, known, names)))
         if wrong.num_rows:
@@ -145,7 +145,7 @@ class Resolving:
     def _resolved(
         self, asked: list[Frontiers], sends: list[tuple[Longs, ...]], names: tables.Names
     ) -> pa.Table:
-        frontiers = Frontiers(*(np.concatenate(columns) for columns in zip(*asked, strict=True)))
+        frontiers = joined(asked)
         frontiers = chosen(frontiers, np.lexsort((frontiers.time, frontiers.source)))
         source, seq, sent = (np.concatenate(columns) for columns in zip(*sends, strict=True))
         return tables.frontiers_table(

@@ -10,14 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from stablecast.analysis.reading.bad_rows import BadRows
-from stablecast.analysis.reading.classify import EVENTS, Classified, classify
+from stablecast.analysis.reading.classify import Classified, classify
 from stablecast.analysis.reading.events import classified_piece
 from stablecast.analysis.reading.files import Piece
 from stablecast.analysis.reading.foreign import Foreign
 from stablecast.analysis.reading.mapping import Part
 from stablecast.analysis.recast import as_positions
-from stablecast.delivery.kinds import RELEASE, RUN_BITS, Ints
-from stablecast.delivery.scan import Coded, Scan, merged, scan_of
+from stablecast.delivery.coded import Coded, looked_up
+from stablecast.delivery.columns import Ints
+from stablecast.delivery.kinds import HEAD, RELEASE, RUN_BITS
+from stablecast.delivery.scan import Scan, merged, scan_of
+from stablecast.delivery.schema import EVENTS
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.spread.rows import Row, batches_of, packed
 
@@ -107,10 +110,10 @@ class Packing:
 def split(events: pa.Table, buckets: int) -> Iterator[Row]:
     """Put events of messages and positions together by bucket; changes of the membership are in the scan."""
     kind = events["kind"].to_numpy()
-    told = np.flatnonzero((kind <= RELEASE) | (kind > RELEASE + 3))
+    told = np.flatnonzero((kind <= RELEASE) | (kind >= HEAD))
     if not len(told):
         return
-    bucket = buckets_of(events, buckets)[told]
+    bucket = buckets_of(events, told, buckets)
     order = np.argsort(bucket, kind="stable")
     bounds = np.searchsorted(bucket[order], np.arange(buckets + 1))
     rows = told[order]
@@ -122,13 +125,13 @@ def split(events: pa.Table, buckets: int) -> Iterator[Row]:
 
 
 class _Column:
-    """A column in another order, of which parts are taken; names keep only what a part needs of them."""
+    """A column in another order, of which parts are taken; a part has only the names that are in it."""
 
     def __init__(self, column: pa.ChunkedArray, rows: Ints) -> None:
         self._names = pa.types.is_dictionary(column.type)
         if self._names:
-            coded = Coded.of(column)
-            self._codes, self._values = coded.codes[rows], coded.values
+            self._coded = Coded.of(column)
+            self._codes = self._coded.codes[rows]
         else:
             self._array = column.combine_chunks().take(pa.array(rows))
 
@@ -137,11 +140,10 @@ class _Column:
         if not self._names:
             return self._array.slice(begin, end - begin)
         codes = self._codes[begin:end]
-        needed = np.flatnonzero(np.bincount(codes + 1, minlength=len(self._values) + 1)[1:])
-        place = np.empty(len(self._values) + 1, np.int32)
+        needed = np.flatnonzero(np.bincount(codes, minlength=1))
+        place = np.empty(len(self._coded.values), np.int32)
         place[needed] = np.arange(len(needed), dtype=np.int32)
-        indices = pa.array(place[codes], mask=codes < 0)
-        return pa.DictionaryArray.from_arrays(indices, self._values.take(pa.array(needed)))
+        return pa.DictionaryArray.from_arrays(pa.array(place[codes]), self._coded.names(needed))
 
 
 def as_bytes(table: pa.Table) -> bytes:
@@ -159,29 +161,17 @@ def events_in(parts: Iterable[bytes]) -> pa.Table:
     return pa.concat_tables([EVENTS.empty_table(), *tables]).unify_dictionaries()
 
 
-def buckets_of(events: pa.Table, buckets: int) -> Ints:
-    """Return the bucket of each event: by source and run of numbers, for positions by source alone."""
-    group, source = Coded.of(events["group"]), Coded.of(events["source"])
-    width = len(source.values) + 1
-    pair = group.codes.astype(np.int64) * width + source.codes + 1
-    dense = len(group.values) * width <= 1 << 22
-    seen = np.flatnonzero(np.bincount(pair, minlength=1)) if dense else np.unique(pair)
-    hashes = np.array([_hash(group, source, one, width) for one in seen.tolist()], np.uint64)
-    if dense:
-        table = np.zeros(len(group.values) * width + 1, np.uint64)
-        table[seen] = hashes
-        found = table[pair]
-    else:
-        found = hashes[np.searchsorted(seen, pair)]
-    run = np.where(events["kind"].to_numpy() <= RELEASE, events["seq"].fill_null(0).to_numpy() >> RUN_BITS, 0)
-    mixed = (found + run.astype(np.uint64)) * _MIX
-    found_in: Ints = ((mixed >> np.uint64(33)) % np.uint64(buckets)).astype(np.uint16)
-    return found_in
+def buckets_of(events: pa.Table, rows: Ints, buckets: int) -> Ints:
+    """Return the bucket of each row: by source and run of numbers, for positions by source alone."""
+    hashed = looked_up(Coded.of(events["group"]), Coded.of(events["source"]), rows, _hashes)
+    kind, seq = events["kind"].to_numpy()[rows], events["seq"].fill_null(0).to_numpy()[rows]
+    run = np.where(kind <= RELEASE, seq >> RUN_BITS, 0)
+    mixed = (hashed + run.astype(np.uint64)) * _MIX
+    found: Ints = ((mixed >> np.uint64(33)) % np.uint64(buckets)).astype(np.uint16)
+    return found
 
 
-def _hash(group: Coded, source: Coded, pair: int, width: int) -> int:
-    """Return a number for the names of a group and a source that is the same in all processes."""
-    place = pair % width - 1
-    name = source.values[place].as_py() if place >= 0 else ""
-    words = f"{group.values[pair // width].as_py()}\0{name}".encode()
-    return zlib.crc32(words) | zlib.adler32(words) << 32
+def _hashes(groups: list[str], sources: list[str]) -> Ints:
+    """Return a number for each group and source that is the same in all processes."""
+    words = [f"{group}\0{source}".encode() for group, source in zip(groups, sources, strict=True)]
+    return np.array([zlib.crc32(word) | zlib.adler32(word) << 32 for word in words], np.uint64)

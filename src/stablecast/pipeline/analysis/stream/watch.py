@@ -2,9 +2,9 @@
 
 Spark's stream of files only tells which are new, each once, and notes it in a checkpoint; what is in them
 is read as for a whole trace.  Each part of the stream is folded into the state that earlier parts left
-(:mod:`stablecast.delivery.fold`), or, when something came too late for that, everything is computed anew with
-twice the patience.  Positions are few rows, whatever they stand for: their tables are computed anew from all
-rows so far.  What there is after a part is one version (:mod:`stablecast.analysis.version`).
+(:mod:`stablecast.delivery.stream.fold`), or, when something came too late for that, everything is computed
+anew with twice the patience.  Positions are few rows, whatever they stand for: their tables are computed anew
+from all rows so far.  What there is after a part is one version (:mod:`stablecast.analysis.version`).
 
 The folder that is watched and the output may be addresses that Spark knows.  Files there are opened by Arrow
 or through Spark (:mod:`stablecast.pipeline.hadoop_files`).
@@ -29,16 +29,16 @@ from stablecast.analysis.output import locked, place_of, told_of_writing
 from stablecast.analysis.reading import heads
 from stablecast.analysis.reading.addresses import looked_into
 from stablecast.analysis.reading.bad_rows import BadRows
-from stablecast.analysis.reading.classify import EVENTS
 from stablecast.analysis.reading.events import read_events
 from stablecast.analysis.reading.foreign import Foreign
 from stablecast.analysis.reading.inputs import Inputs, find_inputs, plain_name
 from stablecast.analysis.recast import as_positions
 from stablecast.analysis.summary import counted_durations, counted_positions, is_of_positions, summary_of
 from stablecast.analysis.version import HIDDEN, State, Version
-from stablecast.delivery.fold import Folded, Patience, Untimely, fold, folded_anew
-from stablecast.delivery.fold import State as Kept
 from stablecast.delivery.scan import merged, scan_of
+from stablecast.delivery.schema import EVENTS
+from stablecast.delivery.stream.fold import Folded, Patience, Untimely, fold, folded_anew
+from stablecast.delivery.stream.fold import State as Kept
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Say
 from stablecast.pipeline.analysis.failures import told_in_one_line

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from stablecast.delivery.columns import Ints, Longs
+
 Records = NDArray[np.void]
 
-NOBODY = -1
 NO_NUMBER = -(1 << 62)
 """Below all numbers: where a number is told, none."""
 WAITING_NAMES = 10
@@ -22,49 +22,50 @@ LIMB_BITS = 62
 class Sources(NamedTuple):
     """The sources to follow, by group and name, and their rows by time."""
 
-    group: IntArray
-    """The number of its group in the memberships."""
-    first: IntArray
+    name: Ints
+    group: Ints
+    """Numbers of the membership."""
+    first: Longs
     """The number that it begins with."""
-    has_heads: IntArray
+    has_heads: Ints
     """0 if it has no head; then every position says that so much was sent."""
-    unasked: IntArray
+    unasked: Ints
     """The reader that is the source itself and has no position of it, or ``NOBODY``."""
-    row_from: IntArray
-    """For each source its first row, and at the end how many rows there are."""
-    reader: IntArray
+    first_row: Longs
+    """The first row of each source; one more entry than there are sources."""
+    reader: Ints
     """For each row the reader whose position it is, or ``NOBODY`` for a head."""
-    seq: IntArray
-    time_us: IntArray
+    seq: Longs
+    time_us: Longs
 
 
 class Reading(NamedTuple):
     """What is known of the readers of the source that is followed now, and its heads so far."""
 
-    reached: IntArray
-    winner: IntArray
-    position: IntArray
-    behind_us: IntArray
+    reached: Longs
+    winner: Longs
+    position: Longs
+    behind_us: Longs
     """Since when it is behind, as far as that was looked up; else ``EVER``."""
-    alone_us: IntArray
-    alone_low: IntArray
-    alone_high: IntArray
-    completed: IntArray
-    beyond: IntArray
+    alone_us: Longs
+    alone_low: Longs
+    alone_high: Longs
+    completed: Longs
+    beyond: Longs
     """Its row among those beyond the head, or -1."""
-    head_seq: IntArray
-    head_us: IntArray
+    head_seq: Longs
+    head_us: Longs
 
 
 class Found(NamedTuple):
     """What the kernel writes: records of the types below, with room for what there can be at most."""
 
-    counts: IntArray
+    counts: Longs
     """Records of ``frontier``, ``reader`` and ``beyond`` so far."""
     frontier: Records
     source: Records
     """One record for each source."""
-    waiting: IntArray
+    waiting: Longs
     """For each source the first readers that it waits for."""
     reader: Records
     beyond: Records

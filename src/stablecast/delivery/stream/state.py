@@ -3,10 +3,11 @@
 Numbers of names change from part to part, because they follow the order of names; so nothing here is by
 number, and the tables can be written anywhere and read again.
 
-- ``names``, ``changes``, ``groups``, ``counts``: what :mod:`.scan` found in all parts
+- ``names``, ``changes``, ``groups``, ``counts``: what :mod:`stablecast.delivery.scan` found in all parts
 - ``events``: what was told of messages that have not left, and claims that still matter, as they came
 - ``line``: one row a source, for the messages that its line begins with and that have left
 - ``thin``: number, sending and truth of messages that left before an earlier one of their source
+- ``unsent``: numbers of messages that have left and that nobody sent, as ranges
 - ``claimers``, ``releasers``: who ever claimed or released anything of a source, how far, first and last when
 - ``laggards``, ``held``, ``kept``, ``durations``, ``violations``: sums over messages that left
 - ``course``: what members held at the end of spans of time before the watermark
@@ -17,32 +18,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from stablecast.delivery import scan as scanning
 from stablecast.delivery.durations import DURATIONS
-from stablecast.delivery.scan import Coded, Scan
+from stablecast.delivery.scan import Scan
+from stablecast.delivery.schema import EVENTS, encoded
 from stablecast.delivery.tables import SCHEMAS as TABLE_SCHEMAS
 from stablecast.errors import InvalidInput
 
 _TEXT, _LONG, _INT = pa.string(), pa.int64(), pa.int32()
-_NAME = pa.dictionary(pa.int32(), pa.string())
 _SOURCE = [("group", _TEXT), ("source", _TEXT)]
 _MEMBER = [("group", _TEXT), ("member", _TEXT)]
 _TELLERS = pa.schema(
     [*_SOURCE, ("member", _TEXT), ("covered", _LONG), ("first_us", _LONG), ("last_us", _LONG)]
-)
-EVENTS = pa.schema(
-    [
-        ("group", _NAME),
-        ("kind", pa.int8()),
-        ("member", _NAME),
-        ("source", _NAME),
-        ("seq", _LONG),
-        ("time_us", _LONG),
-        ("bytes", _INT),
-    ]
 )
 SCHEMAS: Mapping[str, pa.Schema] = {
     "names": scanning.NAMES,
@@ -69,6 +58,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         ]
     ),
     "thin": pa.schema([*_SOURCE, ("seq", _LONG), ("sent", _LONG), ("stable", _LONG)]),
+    "unsent": pa.schema([*_SOURCE, ("first_seq", _LONG), ("last_seq", _LONG)]),
     "claimers": _TELLERS,
     "releasers": _TELLERS,
     "laggards": TABLE_SCHEMAS["laggards"],
@@ -140,22 +130,3 @@ def _read(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if schema is EVENTS:
         return encoded(table)
     return table.select(schema.names).cast(schema)
-
-
-def encoded(events: pa.Table) -> pa.Table:
-    """Return events in the schema of the state, names encoded; sizes may be absent."""
-    columns = []
-    for field in EVENTS:
-        if field.type == _NAME:
-            columns.append(_encoded(events[field.name]))
-        elif field.name in events.column_names:
-            columns.append(events[field.name].cast(field.type))
-        else:
-            columns.append(pa.nulls(events.num_rows, field.type))
-    return pa.table(columns, schema=EVENTS)
-
-
-def _encoded(column: pa.ChunkedArray) -> pa.Array:
-    coded = Coded.of(column)
-    codes = pa.array(coded.codes.astype(np.int32), mask=coded.codes < 0)
-    return pa.DictionaryArray.from_arrays(codes, coded.values)

@@ -15,17 +15,19 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from stablecast.delivery.happened import Numbers, to_stays
+from stablecast.delivery.coded import Coded
+from stablecast.delivery.columns import Ints, Longs, chosen
+from stablecast.delivery.happened import to_stays
 from stablecast.delivery.holding import Occupancy
-from stablecast.delivery.kinds import SEND, Ints, Longs, chosen
+from stablecast.delivery.kinds import SEND
 from stablecast.delivery.laggards import LIMB, LIMB_BITS, Laggards
-from stablecast.delivery.leaving import Tellers
 from stablecast.delivery.line import Start, nothing_before
 from stablecast.delivery.membership import Membership
 from stablecast.delivery.part import Thin
-from stablecast.delivery.scan import Coded
-from stablecast.delivery.settled import Held, Kept, Settled, nothing_settled
-from stablecast.delivery.state import SCHEMAS, State
+from stablecast.delivery.stream.leaving import Tellers
+from stablecast.delivery.stream.settled import Held, Kept, Settled, nothing_settled
+from stablecast.delivery.stream.state import SCHEMAS, State
+from stablecast.delivery.stream.unsent import Unsent
 from stablecast.delivery.tables import Names, in_schema, laggards_table
 
 
@@ -34,6 +36,7 @@ class Carried(NamedTuple):
 
     start: Start
     thin: Thin
+    unsent: Unsent
     claimers: Tellers
     releasers: Tellers
     laggards: Laggards
@@ -46,13 +49,14 @@ class Reader:
     def __init__(self, state: State, membership: Membership) -> None:
         self._tables = state.tables
         self._membership = membership
-        self._numbers = Numbers(membership)
+        self._numbers = membership.numbers()
 
     def carried(self) -> Carried:
         """Read everything."""
         return Carried(
             self._start(),
             self._thin(),
+            self._unsent(),
             self._tellers("claimers"),
             self._tellers("releasers"),
             self._laggards(),
@@ -60,7 +64,7 @@ class Reader:
         )
 
     def _who(self, table: pa.Table, column: str) -> Ints:
-        return self._numbers.of(Coded.of(table["group"]), Coded.of(table[column]), slice(None))
+        return self._numbers.of(Coded.of(table["group"]), Coded.of(table[column]))
 
     def _start(self) -> Start:
         table, start = self._tables["line"], nothing_before(self._membership.name_count)
@@ -73,6 +77,11 @@ class Reader:
         table = self._tables["thin"]
         thin = Thin(self._who(table, "source"), *_columns(table, Thin._fields[1:]))
         return chosen(thin, np.lexsort((thin.seq, thin.source)))
+
+    def _unsent(self) -> Unsent:
+        table = self._tables["unsent"]
+        unsent = Unsent(self._who(table, "source"), *_columns(table, Unsent._fields[1:]))
+        return chosen(unsent, np.lexsort((unsent.first_seq, unsent.source)))
 
     def _tellers(self, name: str) -> Tellers:
         table = self._tables[name]
@@ -124,15 +133,16 @@ def _columns(table: pa.Table, names: tuple[str, ...]) -> list[Longs]:
 
 def written(carried: Carried, names: Names) -> Mapping[str, pa.Table]:
     """Return the tables of a state that say this."""
-    start, thin, settled = carried.start, carried.thin, carried.settled
+    start, thin, unsent = carried.start, carried.thin, carried.unsent
     sent = np.flatnonzero(start.messages).astype(np.int32)
     return {
         "line": _table("line", [names.group(sent), names.name(sent), *chosen(start, sent)]),
         "thin": _table("thin", [names.group(thin.source), names.name(thin.source), *thin[1:]]),
+        "unsent": _table("unsent", [names.group(unsent.source), names.name(unsent.source), *unsent[1:]]),
         "claimers": _tellers_table("claimers", carried.claimers, names),
         "releasers": _tellers_table("releasers", carried.releasers, names),
         "laggards": laggards_table(carried.laggards, names),
-        **_settled_tables(settled, names),
+        **_settled_tables(carried.settled, names),
     }
 
 

@@ -37,26 +37,22 @@ What can go wrong
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from stablecast.compiling import inlined, kernel
-from stablecast.delivery.memberships import EVER, Changes
-from stablecast.delivery.position_arrays import (
+from stablecast.delivery.columns import Longs
+from stablecast.delivery.kinds import EVER
+from stablecast.delivery.positions.arrays import (
     BEYOND,
     FRONTIERS,
     LIMB_BITS,
     NO_NUMBER,
-    NOBODY,
     READERS,
     WAITING_NAMES,
     Found,
     Reading,
     Sources,
 )
-from stablecast.delivery.slowest import (
+from stablecast.delivery.positions.readers import NOBODY, Readers
+from stablecast.delivery.positions.slowest import (
     ABSENT,
     begin_without_readers,
     change_reached,
@@ -64,45 +60,30 @@ from stablecast.delivery.slowest import (
     slowest_reader,
 )
 
-IntArray = NDArray[np.int64]
-
 HALF_BITS = LIMB_BITS // 2
 LIMB = (1 << LIMB_BITS) - 1
 HALF = (1 << HALF_BITS) - 1
 
 
 @kernel
-def sort_by_source(
-    source: IntArray, columns: NDArray[Any], order: IntArray, next_place: IntArray, into: NDArray[Any]
-) -> None:
-    """Bring rows together by source, in the given order; ``next_place`` begins as the first of each."""
-    for k in range(order.size):
-        row = order[k]
-        place = next_place[source[row]]
-        next_place[source[row]] = place + 1
-        for column in range(columns.shape[0]):
-            into[column, place] = columns[column, row]
-
-
-@kernel
-def follow(sources: Sources, changes: Changes, reading: Reading, found: Found) -> None:
+def follow(sources: Sources, readers: Readers, reading: Reading, found: Found) -> None:
     """Follow every source from its first row to the last time of its group, and write what was found."""
     for source in range(sources.group.size):
-        _follow_source(source, sources, changes, reading, found)
+        _follow_source(source, sources, readers, reading, found)
 
 
 @kernel
-def _follow_source(source: int, sources: Sources, changes: Changes, reading: Reading, found: Found) -> None:
+def _follow_source(source: int, sources: Sources, readers: Readers, reading: Reading, found: Found) -> None:
     group = sources.group[source]
-    first_reader = changes.reader_from[group]
-    n = changes.reader_from[group + 1] - first_reader
+    first_reader = readers.first_reader[group]
+    n = readers.first_reader[group + 1] - first_reader
     _begin(reading, n)
-    row, rows_end = sources.row_from[source], sources.row_from[source + 1]
-    change, changes_end = changes.change_from[group], changes.change_from[group + 1]
+    row, rows_end = sources.first_row[source], sources.first_row[source + 1]
+    change, changes_end = readers.first_change[group], readers.first_change[group + 1]
     head = stable = sources.first[source] - 1
     heads, now, stable_us = 0, EVER, EVER
     while row < rows_end or change < changes_end:
-        then = _next_time(sources, row, rows_end, changes, change, changes_end)
+        then = _next_time(sources, row, rows_end, readers, change, changes_end)
         blocker = NOBODY
         if stable < head:
             blocker = slowest_reader(reading.reached, reading.winner, n)
@@ -120,10 +101,10 @@ def _follow_source(source: int, sources: Sources, changes: Changes, reading: Rea
                     _note_beyond(source, sources, reading, found, k, reader, head)
                     _take_position(reading, n, reader, seq, head, heads)
         row = row_end
-        while change < changes_end and changes.time_us[change] == now:
-            if changes.reader[change] != sources.unasked[source]:
-                begins = changes.begins[change] != 0
-                _take_change(reading, n, changes.reader[change] - first_reader, begins, head_before)
+        while change < changes_end and readers.change_us[change] == now:
+            if readers.changed[change] != sources.unasked[source]:
+                begins = readers.begins[change] != 0
+                _take_change(reading, n, readers.changed[change] - first_reader, begins, head_before)
             change += 1
         prefix = _prefix(reading, n, head)
         if prefix > stable:
@@ -132,9 +113,9 @@ def _follow_source(source: int, sources: Sources, changes: Changes, reading: Rea
                 reading.completed[blocker] += prefix - stable
             stable, stable_us = prefix, now
     if stable < head:
-        _credit_alone(reading, n, head, changes.last_us[group] - now)
+        _credit_alone(reading, n, head, readers.last_us[group] - now)
     _note_source(source, first_reader, n, reading, found, head, heads, stable, stable_us)
-    _note_readers(source, changes, first_reader, n, reading, found, head, heads, stable)
+    _note_readers(source, readers, first_reader, n, reading, found, head, heads, stable)
 
 
 @kernel
@@ -151,14 +132,14 @@ def _begin(reading: Reading, n: int) -> None:
 
 @inlined
 def _next_time(
-    sources: Sources, row: int, rows_end: int, changes: Changes, change: int, changes_end: int
+    sources: Sources, row: int, rows_end: int, readers: Readers, change: int, changes_end: int
 ) -> int:
     """Return the time of the next row or change, of which there is one at least."""
     if row == rows_end:
-        return int(changes.time_us[change])
+        return int(readers.change_us[change])
     if change == changes_end:
         return int(sources.time_us[row])
-    return int(min(sources.time_us[row], changes.time_us[change]))
+    return int(min(sources.time_us[row], readers.change_us[change]))
 
 
 @inlined
@@ -191,7 +172,7 @@ def _credit_alone(reading: Reading, n: int, head: int, passed_us: int) -> None:
 
 
 @inlined
-def _add_product(low: IntArray, high: IntArray, k: int, one: int, other: int) -> None:
+def _add_product(low: Longs, high: Longs, k: int, one: int, other: int) -> None:
     """Add the product of two numbers below 2^62 to a sum in two limbs."""
     one_high, one_low = one >> HALF_BITS, one & HALF
     other_high, other_low = other >> HALF_BITS, other & HALF
@@ -303,7 +284,7 @@ def _note_source(
 @kernel
 def _note_readers(
     source: int,
-    changes: Changes,
+    readers: Readers,
     first_reader: int,
     n: int,
     reading: Reading,
@@ -320,7 +301,7 @@ def _note_readers(
     for k in range(n):
         gone = reading.reached[k] == ABSENT
         has_told = reading.position[k] != NO_NUMBER or reading.alone_us[k] > 0 or reading.completed[k] > 0
-        if changes.is_member[first_reader + k] == 0 or (gone and not has_told):
+        if readers.is_member[first_reader + k] == 0 or (gone and not has_told):
             continue
         place = found.counts[READERS]
         found.counts[READERS] += 1

@@ -38,6 +38,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from stablecast.delivery.tables import in_schema
+
 TEXT, LONG, DECIMAL = pa.string(), pa.int64(), pa.decimal128(38, 0)
 
 
@@ -92,5 +94,6 @@ SCHEMAS = {
 
 
 def made_table(name: str, columns: dict[str, Any]) -> pa.Table:
-    """Return a table with the columns of its schema."""
-    return pa.table({key: columns[key] for key in SCHEMAS[name].names}, schema=SCHEMAS[name])
+    """Return a table with the columns of its schema; names may be encoded."""
+    schema = SCHEMAS[name]
+    return in_schema(schema, [columns[key] for key in schema.names])

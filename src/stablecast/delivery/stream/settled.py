@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.compiling import inlined, kernel
+from stablecast.delivery.columns import Ints, Longs, chosen, joined
 from stablecast.delivery.holding import (
     Changes,
     Occupancy,
@@ -33,10 +34,11 @@ from stablecast.delivery.holding import (
     summed,
     totals_of,
 )
-from stablecast.delivery.judge import Holdings
-from stablecast.delivery.kinds import NEVER, Ints, Longs, chosen
-from stablecast.delivery.leaving import Marks, Untimely
+from stablecast.delivery.kinds import NEVER
 from stablecast.delivery.membership import Membership, Stays
+from stablecast.delivery.messages import Holdings
+from stablecast.delivery.stream.late import Untimely
+from stablecast.delivery.stream.patience import Marks
 
 _MIX, _SIZE_MIX, _AGAIN = 0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9, 0x14D049BB133111EB
 """Odd numbers with bits in all places, which spread times and sizes over a checksum."""
@@ -102,7 +104,7 @@ def held_after(
         raise Untimely("something has changed what members held before the watermark")
     ends = _ends_of_kept(kept, membership, marks)
     since = changes_of(holdings, membership, since=marks.before)
-    changes = summed(Changes(*(np.concatenate(pair) for pair in zip(since, ends, strict=True))))
+    changes = summed(joined([since, ends]))
     early = changes.time < marks.now[membership.name_group][changes.name]
     done, rest = chosen(changes, early), chosen(changes, ~early)
     peaks, course = levels_of(done, membership.name_group, membership.groups, (held.messages, held.size))
@@ -135,7 +137,7 @@ def _higher(one: Peaks, other: Peaks) -> Peaks:
 
 def _later(earlier: Occupancy, later: Occupancy) -> Occupancy:
     """Put two courses together; where both have a span, or one has it several times, the last one stands."""
-    every = Occupancy(*(np.concatenate(pair) for pair in zip(earlier, later, strict=True)))
+    every = joined([earlier, later])
     order = np.lexsort((every.span, every.name))
     name, span = every.name[order], every.span[order]
     last = np.append((name[1:] != name[:-1]) | (span[1:] != span[:-1]), True)[: len(name)].astype(bool)
@@ -179,7 +181,7 @@ def add_leaving(
 ) -> None:
     """Go through the copies of messages that leave."""
     for h in range(holdings.stay.size):
-        if holdings.message[h] < 0 or not leaves[holdings.message[h]]:
+        if not leaves[holdings.message[h]]:
             continue
         stay = holdings.stay[h]
         count[stays.name[stay]] += 1
@@ -202,8 +204,7 @@ def _checksums(holdings: Holdings, leaves: Ints, membership: Membership, limit: 
 def add_checks(holdings: Holdings, leaves: Ints, stays: Stays, limit: Longs, checks: Longs) -> None:
     """Add up one number for each change; sums wrap around."""
     for h in range(holdings.stay.size):
-        message = holdings.message[h]
-        if (message >= 0 and leaves[message]) or holdings.end[h] <= holdings.begin[h]:
+        if leaves[holdings.message[h]] or holdings.end[h] <= holdings.begin[h]:
             continue
         name = stays.name[holdings.stay[h]]
         if holdings.begin[h] < limit[name]:

@@ -2,23 +2,22 @@
 
 Theory
     The state has the events of all messages that have not left.  A part adds what arrived to them, judges
-    these messages as a whole trace is judged (:mod:`.part`), and lets go of those that leave
-    (:mod:`.leaving`).  Rows of the tables ``messages``, ``frontiers`` and ``violations`` are *final* when
-    nothing that is not too late can change them, and each of them becomes final once, because what it follows
-    from is let go then:
+    these messages as a whole trace is judged, and lets go of those that leave (:mod:`.leaving`).  Rows of the
+    tables ``messages``, ``frontiers`` and ``violations`` are *final* when nothing that is not too late can
+    change them, and each of them becomes final once, because what it follows from is let go then:
 
-    - a message, and what is wrong with it, when it leaves, with its events;
+    - a message, and what is wrong with it, when it leaves, with its events, whether anybody sent it or not;
     - a change of the stable prefix when the start of its source's line was stable later;
-    - what is out of line, and a claim that was made too early, when its number is in the start of the line,
-      with the claim.
+    - what is out of line, when its number is in the start of the line;
+    - a claim that was made too early, with the claim, when nothing up to its number can be sent any more.
 
     All others are *open*: the next part computes them anew.  Small tables are computed from sums over what
     has left and from what is at hand.
 What is true after each part
     The final rows of all parts so far and the open rows of the last one are the tables of all events so far,
-    as :func:`~.whole.tables_of` makes them; so are the current small tables.  If that could not be true, the
-    part raises :class:`~.leaving.Untimely` and nothing has changed.  A fold of all events so far with more
-    patience then takes its place (:func:`folded_anew`).
+    as for a whole trace; so are the current small tables.  If that could not be true, the part raises
+    :class:`~.late.Untimely` and nothing has changed.  A fold of all events so far with more patience then
+    takes its place (:func:`folded_anew`).
 """
 
 from __future__ import annotations
@@ -32,32 +31,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from stablecast.delivery import durations, tables
-from stablecast.delivery.carried import Carried, Reader, written
+from stablecast.delivery.columns import Ints, chosen, joined
 from stablecast.delivery.durations import durations_of
 from stablecast.delivery.happened import Events, events_of
-from stablecast.delivery.judge import VIOLATIONS, Violations
-from stablecast.delivery.kinds import RELEASE, STABLE, FirstSeq, Ints, chosen
+from stablecast.delivery.kinds import RELEASE, STABLE, FirstSeq
 from stablecast.delivery.laggards import Laggards, laggards_of
-from stablecast.delivery.leaving import (
-    Patience,
-    Tellers,
+from stablecast.delivery.membership import membership_of
+from stablecast.delivery.part import Part, part_of
+from stablecast.delivery.scan import Scan, merged, scan_of
+from stablecast.delivery.schema import encoded
+from stablecast.delivery.sources import sources_table
+from stablecast.delivery.stream.carried import Carried, Reader, written
+from stablecast.delivery.stream.late import (
     Untimely,
-    absorbed,
-    leaving_now,
-    marks_of,
-    places_of,
+    refuse_claims_of_left,
     refuse_events_of_left,
     refuse_old_events,
     refuse_other_past,
-    tellers_with,
 )
-from stablecast.delivery.line import Start
-from stablecast.delivery.membership import membership_of
-from stablecast.delivery.part import Part, Thin, part_of
-from stablecast.delivery.scan import Scan, merged, scan_of
-from stablecast.delivery.settled import Holding, held_after
-from stablecast.delivery.sources import sources_table
-from stablecast.delivery.state import SCHEMAS, State, encoded
+from stablecast.delivery.stream.leaving import Left, Tellers, left_by, tellers_with
+from stablecast.delivery.stream.patience import Patience, marks_of
+from stablecast.delivery.stream.settled import Holding, held_after
+from stablecast.delivery.stream.state import SCHEMAS, State
+from stablecast.delivery.stream.unsent import is_among
+from stablecast.delivery.violations import MISSING_SEND, VIOLATIONS, Violations
 
 __all__ = ["Folded", "Patience", "State", "Untimely", "fold", "folded_anew"]
 
@@ -89,17 +86,6 @@ class Folded:
         return int(self.open["messages"].num_rows)
 
 
-@dataclass(frozen=True, eq=False)
-class Left:
-    """What leaves now."""
-
-    leaves: Ints
-    """Of each message at hand."""
-    start: Start
-    """How lines begin from now on."""
-    thin: Thin
-
-
 def fold(
     state: State, events: pa.Table, patience: Patience | None = None, *, first_seq: FirstSeq = 1
 ) -> Folded:
@@ -115,17 +101,26 @@ def fold(
     at_hand = pa.concat_tables([state.tables["events"], arrived]).unify_dictionaries().combine_chunks()
     happened = events_of(at_hand, membership)
     new = chosen(happened, slice(state.carried_rows, None))
-    refuse_events_of_left(new, carried.start, carried.thin, carried.claimers, membership)
+    refuse_events_of_left(new, carried.start, carried.thin, carried.unsent)
+    refuse_claims_of_left(new, carried.start, carried.thin, carried.claimers, membership)
     part = part_of(happened, membership, first_seq, carried.start, carried.thin)
     claimers, releasers = _tellers(part, new, carried)
     marks = marks_of(state.scan, membership, patience)
-    left = _left(part, leaving_now(part, marks, claimers, releasers, patience.linger_us), carried.thin)
-    holding = held_after(part.judged.holdings, left.leaves, membership, carried.settled, marks)
-    of_left, of_rest = (_laggards(part, rows) for rows in (left.leaves, ~left.leaves))
-    after = Carried(
-        left.start, left.thin, claimers, releasers, carried.laggards.and_those(of_left), holding.settled
+    left = left_by(part, carried.unsent, marks, claimers, releasers, patience.linger_us, first_seq)
+    holding = held_after(part.judged.holdings, left.of_holdings, membership, carried.settled, marks)
+    leaving, staying = (
+        laggards_of(chosen(part.messages, rows), membership) for rows in (left.messages, ~left.messages)
     )
-    return _folded(state, scan, part, left, after, of_rest, holding, at_hand, first_seq)
+    after = Carried(
+        start=left.start,
+        thin=left.thin,
+        unsent=left.unsent,
+        claimers=claimers,
+        releasers=releasers,
+        laggards=carried.laggards.and_those(leaving),
+        settled=holding.settled,
+    )
+    return _folded(state, scan, at_hand, part, left, after, after.laggards.and_those(staying), holding)
 
 
 def folded_anew(
@@ -139,9 +134,8 @@ def folded_anew(
 
 def _groups_left(state: State) -> set[str]:
     """Return the groups that messages have left."""
-    return {
-        name for table in ("line", "thin") for name in pc.unique(state.tables[table]["group"]).to_pylist()
-    }
+    lefts = (state.tables[table]["group"] for table in ("line", "thin", "unsent"))
+    return {name for groups in lefts for name in pc.unique(groups).to_pylist()}
 
 
 def _tellers(part: Part, new: Events, carried: Carried) -> tuple[Tellers, Tellers]:
@@ -153,62 +147,47 @@ def _tellers(part: Part, new: Events, carried: Carried) -> tuple[Tellers, Teller
     )
 
 
-def _left(part: Part, leaves: Ints, thin: Thin) -> Left:
-    """Take messages that leave out of the lines, as far as that goes."""
-    gone = np.ones(len(part.lined.seq), bool)
-    gone[part.place] = leaves
-    start, still_thin = absorbed(part.lined, gone, part.line, part.start)
-    lined = chosen(part.lined, still_thin)
-    return Left(leaves, start, Thin(lined.source, lined.seq, lined.sent, lined.stable))
-
-
-def _laggards(part: Part, rows: Ints) -> Laggards:
-    return laggards_of(chosen(part.messages, rows), part.membership)
-
-
 def _folded(
     state: State,
     scan: Scan,
+    at_hand: pa.Table,
     part: Part,
     left: Left,
     after: Carried,
     laggards: Laggards,
     holding: Holding,
-    at_hand: pa.Table,
-    first_seq: FirstSeq,
 ) -> Folded:
     """Make the tables, and the next state."""
     names = tables.Names(part.membership)
     final, still = _split(part, left, names)
-    took = [durations_of(part.messages, part.known, rows) for rows in (left.leaves, ~left.leaves)]
+    took = [durations_of(part.messages, part.known, rows) for rows in (left.messages, ~left.messages)]
     settled_took = durations.added([state.tables["durations"], took[0]])
-    accused = _kinds(state.tables["violations"]) + _kinds_in(final["violations"])
-    kept = at_hand.filter(pa.array(_stays_at_hand(part, left, at_hand, first_seq)))
-    carried_on = {
-        **dict(zip(("names", "changes", "groups", "counts"), _scan_tables(scan), strict=True)),
+    accused = _counted(state.tables["violations"]) + Counter(final["violations"]["kind"].to_pylist())
+    every = accused + Counter(still["violations"]["kind"].to_pylist())
+    kept = {
+        **scan.tables(),
         **written(after, names),
-        "events": kept.combine_chunks(),
+        "events": at_hand.filter(pa.array(_stays_at_hand(part, left, at_hand))).combine_chunks(),
         "durations": settled_took,
         "violations": pa.table([list(accused), list(accused.values())], schema=SCHEMAS["violations"]),
     }
-    every = accused + _kinds_in(still["violations"])
     return Folded(
         final=final,
         open=still,
         current={
             "buffers": tables.buffers_table(holding.totals, holding.peaks, names),
-            "laggards": tables.laggards_table(after.laggards.and_those(laggards), names),
+            "laggards": tables.laggards_table(laggards, names),
             "sources": sources_table(part.runs, part.before.open, part.ends, part.start, names),
             "occupancy": tables.occupancy_table(holding.course, names),
         },
-        state=State(carried_on),
+        state=State(kept),
         durations=durations.added([settled_took, took[1]]),
         violations={kind: every[kind] for kind in VIOLATIONS},
     )
 
 
-def _scan_tables(scan: Scan) -> tuple[pa.Table, ...]:
-    return scan.names, scan.changes, scan.groups, scan.counts
+def _counted(counts: pa.Table) -> Counter[str]:
+    return Counter(dict(zip(counts["kind"].to_pylist(), counts["count"].to_pylist(), strict=True)))
 
 
 def _split(
@@ -219,7 +198,7 @@ def _split(
     settled = part.frontiers.time < left.start.latest[part.frontiers.source]
     both = []
     for is_final in (True, False):
-        leaves, changes = left.leaves == is_final, settled == is_final
+        leaves, changes = left.messages == is_final, settled == is_final
         known = None if part.known is None else chosen(part.known, leaves)
         frontiers = chosen(part.frontiers, changes)
         both.append(
@@ -234,32 +213,23 @@ def _split(
 
 def _violations(part: Part, left: Left) -> tuple[Violations, Ints]:
     """Return what should not be, and what of it is final."""
-    own = part.judged.violations
-    place = places_of(part.messages.source, part.messages.seq, own.source, own.seq)
-    sure = [np.append(left.leaves, False)[place]]
-    lined = (part.out_of_line, part.of_claims)
-    sure += [found.seq <= left.start.last_seq[found.source] for found in lined]
-    every = Violations(*(np.concatenate(columns) for columns in zip(own, *lined, strict=True)))
-    return every, np.concatenate(sure)
+    own, lined, claimed = part.judged.violations, part.out_of_line, part.of_claims
+    # That the sending of these is missing is told already.
+    told = (claimed.kind == MISSING_SEND) & is_among(left.unsent, claimed.source, claimed.seq)
+    claimed = chosen(claimed, ~told)
+    sure = [
+        left.has(part, own.source, own.seq),
+        lined.seq <= left.start.last_seq[lined.source],
+        claimed.seq <= left.floor[claimed.source],
+    ]
+    return joined([own, lined, claimed]), np.concatenate(sure)
 
 
-def _stays_at_hand(part: Part, left: Left, at_hand: pa.Table, first_seq: FirstSeq) -> Ints:
-    """Tell which events are carried on: of messages that stay, and claims that may cover any of these."""
-    happened, messages = part.happened, part.messages
-    place = places_of(messages.source, messages.seq, happened.source, happened.seq)
-    claim = happened.kind == STABLE
-    matters = happened.seq > left.start.last_seq[happened.source]
-    if isinstance(first_seq, int):
-        matters &= happened.seq >= first_seq
-    stays = np.where(claim, matters, ~np.append(left.leaves, False)[place])
+def _stays_at_hand(part: Part, left: Left, at_hand: pa.Table) -> Ints:
+    """Tell which events are carried on: of messages that stay, and claims that may cover any to come."""
+    happened = part.happened
+    matters = happened.seq > left.floor[happened.source]
+    stays = np.where(happened.kind == STABLE, matters, ~left.has(part, happened.source, happened.seq))
     rows = np.zeros(at_hand.num_rows, bool)
     rows[np.flatnonzero(at_hand["kind"].to_numpy() <= RELEASE)] = stays
     return rows
-
-
-def _kinds(counts: pa.Table) -> Counter[str]:
-    return Counter(dict(zip(counts["kind"].to_pylist(), counts["count"].to_pylist(), strict=True)))
-
-
-def _kinds_in(violations: pa.Table) -> Counter[str]:
-    return Counter(violations["kind"].to_pylist())

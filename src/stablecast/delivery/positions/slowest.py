@@ -10,18 +10,14 @@ A reader that is not in the group has reached ``ABSENT``, which is beyond every 
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stablecast.compiling import inlined, kernel
-
-IntArray = NDArray[np.int64]
+from stablecast.delivery.columns import Longs
 
 ABSENT = 1 << 62
 
 
 @kernel
-def begin_without_readers(reached: IntArray, winner: IntArray, n: int) -> None:
+def begin_without_readers(reached: Longs, winner: Longs, n: int) -> None:
     """Let ``n`` readers be absent, all of them."""
     for k in range(n):
         reached[k] = ABSENT
@@ -31,7 +27,7 @@ def begin_without_readers(reached: IntArray, winner: IntArray, n: int) -> None:
 
 
 @kernel
-def change_reached(reached: IntArray, winner: IntArray, n: int, k: int, number: int) -> None:
+def change_reached(reached: Longs, winner: Longs, n: int, k: int, number: int) -> None:
     """Say what reader ``k`` has reached from now on."""
     reached[k] = number
     node = (n + k) // 2
@@ -46,7 +42,7 @@ def change_reached(reached: IntArray, winner: IntArray, n: int, k: int, number: 
 
 
 @inlined
-def slowest_reader(reached: IntArray, winner: IntArray, n: int) -> int:
+def slowest_reader(reached: Longs, winner: Longs, n: int) -> int:
     """Return the reader that has reached the least; without readers in the group, -1."""
     if n == 0 or reached[winner[1]] == ABSENT:
         return -1
@@ -54,7 +50,7 @@ def slowest_reader(reached: IntArray, winner: IntArray, n: int) -> int:
 
 
 @kernel
-def second_reached(reached: IntArray, winner: IntArray, n: int) -> int:
+def second_reached(reached: Longs, winner: Longs, n: int) -> int:
     """Return what the slowest but one has reached; ``ABSENT`` if there is none."""
     least = ABSENT
     node = n + winner[1]

@@ -1,8 +1,7 @@
 """Tables of what heads and positions say: Arrow in, Arrow out.
 
-``position_tables`` does all of it.  Its parts may run apart: ``memberships`` once for a group,
-``source_tables`` for the rows of any of its sources, and ``laggards`` and ``totals`` over the rows that these
-gave, put together.
+``position_tables`` does all of it.  Its parts may run apart: ``source_tables`` for the rows of any sources of
+a membership, and ``laggards`` and ``totals`` over the rows that these gave, put together.
 
 What a source without any ``head`` has sent is not known.  The largest position of anybody so far stands for
 it, and ``heads_missing`` is set; its stable prefix is the frontier among its readers.
@@ -17,18 +16,17 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from stablecast.delivery.memberships import EVER, Changes, Memberships, memberships
-from stablecast.delivery.numbering import encoded
-from stablecast.delivery.position_arrays import (
+from stablecast.delivery.columns import Ints, Longs
+from stablecast.delivery.kinds import EVER, FirstSeq
+from stablecast.delivery.membership import Membership, membership_of
+from stablecast.delivery.positions.arrays import (
     BEYOND,
     BEYOND_HEAD,
     FRONTIER,
     FRONTIERS,
     LIMB_BITS,
     NO_NUMBER,
-    NOBODY,
     READER,
     READERS,
     SOURCE,
@@ -37,31 +35,36 @@ from stablecast.delivery.position_arrays import (
     Reading,
     Sources,
 )
-from stablecast.delivery.position_rows import FirstSeq, PositionRows, position_rows
-from stablecast.delivery.position_schemas import DECIMAL, LONG, made_table
-from stablecast.delivery.position_sums import laggards, totals
-from stablecast.delivery.positions import follow
-from stablecast.errors import InvalidInput
+from stablecast.delivery.positions.follow import follow
+from stablecast.delivery.positions.readers import NOBODY, Readers, readers_of
+from stablecast.delivery.positions.rows import rows_by_source
+from stablecast.delivery.positions.schemas import DECIMAL, LONG, made_table
+from stablecast.delivery.positions.sums import laggards, totals
+from stablecast.delivery.scan import READS, Scan, scan_of
+from stablecast.delivery.tables import Names
 
-IntArray = NDArray[np.int64]
 Tables = dict[str, pa.Table]
 
 AT_A_TIME = 1 << 21
 """Rows, changes of membership and readers, added up over sources, that are followed in one go."""
-NAMES = ("group", "kind", "member", "source")
-COLUMNS = (*NAMES, "seq", "time_us")
 
 
 def position_tables(
-    events: pa.Table, *, first_seq: FirstSeq = 1, next_offset: bool = False, bytes_are_numbers: bool = False
+    events: pa.Table,
+    *,
+    scan: Scan | None = None,
+    first_seq: FirstSeq = 1,
+    next_offset: bool = False,
+    bytes_are_numbers: bool = False,
 ) -> Tables:
     """Return all tables of a history of heads and positions.
 
     Parameters
     ----------
     events
-        Rows with ``group``, ``kind``, ``member``, ``source``, ``seq`` and ``time_us``, in any order; kinds
-        other than ``head``, ``position``, ``join``, ``leave`` and ``fail`` are passed over.
+        Rows with the columns of the schema, kinds as numbers, in any order.
+    scan
+        What a scan of the events found, if there was one.
     first_seq
         The number that every source begins with; ``"earliest"`` for the smallest, not below 0, that any
         head or position of the source names.
@@ -70,14 +73,9 @@ def position_tables(
     bytes_are_numbers
         Numbers count bytes, so that what is retained is known in bytes.
     """
-    missing = [name for name in COLUMNS if name not in events.column_names]
-    if missing:
-        raise InvalidInput(f"events have no column '{missing[0]}' (needed: {', '.join(COLUMNS)})")
-    for name in NAMES:
-        events = events.set_column(events.column_names.index(name), name, encoded(events.column(name)))
     tables = source_tables(
         events,
-        memberships(events),
+        readers_membership(scan or scan_of(events)),
         first_seq=first_seq,
         next_offset=next_offset,
         bytes_are_numbers=bytes_are_numbers,
@@ -87,9 +85,14 @@ def position_tables(
     return tables
 
 
+def readers_membership(scan: Scan) -> Membership:
+    """Return who was a member when; in a group without joins, those with positions are its members."""
+    return membership_of(scan, READS)
+
+
 def source_tables(
     events: pa.Table,
-    members: Memberships,
+    membership: Membership,
     *,
     first_seq: FirstSeq = 1,
     next_offset: bool = False,
@@ -97,36 +100,39 @@ def source_tables(
 ) -> Tables:
     """Return ``frontiers``, ``sources``, ``readers`` and ``violations`` of the sources whose rows are given.
 
-    All rows of each source have to be there; joins and departures need not, since the memberships tell them.
+    All rows of each source have to be there; joins and departures need not, since the membership tells them.
     """
-    rows = position_rows(events, members, first_seq=first_seq, next_offset=next_offset)
+    readers = readers_of(membership)
+    sources = rows_by_source(events, membership, readers, first_seq=first_seq, next_offset=next_offset)
+    names = Names(membership)
     parts = [
-        _Named(rows, members, first, found).tables(bytes_are_numbers)
-        for first, found in _followed(rows.sources, members.changes)
+        _Named(some, readers, names, found).tables(bytes_are_numbers)
+        for some, found in _followed(sources, readers)
     ]
     return {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}
 
 
-def _followed(sources: Sources, changes: Changes) -> Iterator[tuple[int, Found]]:
-    """Follow sources, as many at a time as memory should hold; yield the first of them and what was found."""
-    rows = np.diff(sources.row_from)
-    moves = np.diff(changes.change_from)[sources.group]
-    readers = np.diff(changes.reader_from)[sources.group]
-    part = np.cumsum(rows + moves + readers) // AT_A_TIME
-    bounds = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), sources.group.size]
-    reading = _reading(readers.max(initial=0), rows.max(initial=0))
+def _followed(sources: Sources, readers: Readers) -> Iterator[tuple[Sources, Found]]:
+    """Follow sources, as many at a time as memory should hold; yield them and what was found."""
+    rows = np.diff(sources.first_row)
+    moves = np.diff(readers.first_change)[sources.group]
+    asked = np.diff(readers.first_reader)[sources.group]
+    part = np.cumsum(rows + moves + asked) // AT_A_TIME
+    bounds = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(sources.name)]
+    reading = _reading(int(asked.max(initial=0)), int(rows.max(initial=0)))
     for begin, end in pairwise(bounds):
         these = slice(begin, end)
-        found = _room(end - begin, int((rows + moves)[these].sum()), int(readers[these].sum()))
+        found = _room(end - begin, int((rows + moves)[these].sum()), int(asked[these].sum()))
         some = sources._replace(
+            name=sources.name[these],
             group=sources.group[these],
             first=sources.first[these],
             has_heads=sources.has_heads[these],
             unasked=sources.unasked[these],
-            row_from=sources.row_from[begin : end + 1],
+            first_row=sources.first_row[begin : end + 1],
         )
-        follow(some, changes, reading, found)
-        yield begin, found
+        follow(some, readers, reading, found)
+        yield some, found
 
 
 def _reading(readers: int, rows: int) -> Reading:
@@ -151,8 +157,8 @@ def _room(sources: int, times: int, readers: int) -> Found:
 class _Named:
     """What was found about some sources, with names instead of numbers."""
 
-    def __init__(self, rows: PositionRows, members: Memberships, first: int, found: Found) -> None:
-        self._rows, self._members, self._first, self._found = rows, members, first, found
+    def __init__(self, sources: Sources, readers: Readers, names: Names, found: Found) -> None:
+        self._sources_of, self._readers_of, self._names, self._found = sources, readers, names, found
 
     def tables(self, bytes_are_numbers: bool) -> Tables:
         """Return the tables of these sources."""
@@ -163,34 +169,29 @@ class _Named:
             "violations": self._violations(),
         }
 
-    def _group(self, source: IntArray) -> pa.Array:
-        return self._members.groups.take(pa.array(self._rows.sources.group[source]))
+    def _source(self, source: Ints) -> dict[str, pa.Array]:
+        """Return the names of sources and of their groups."""
+        name = self._sources_of.name[source]
+        return {"group": self._names.group(name), "source": self._names.name(name)}
 
-    def _member(self, reader: IntArray) -> pa.Array:
+    def _member(self, reader: Ints) -> pa.Array:
         """Return names of readers, null for nobody."""
-        keys = np.append(self._members.keys, 0) % max(1, len(self._members.names))
-        return self._members.names.take(pa.array(keys[reader], mask=reader == NOBODY))
+        names = np.append(self._readers_of.name, NOBODY)
+        return self._names.name(names[reader])
 
     def _frontiers(self) -> pa.Table:
         found = self._found.frontier[: self._found.counts[FRONTIERS]]
-        source = found["source"] + self._first
-        columns = {
-            "group": self._group(source),
-            "source": self._rows.names.take(pa.array(source)),
-            "blocker": self._member(found["blocker"]),
-        }
+        columns = {**self._source(found["source"]), "blocker": self._member(found["blocker"])}
         return made_table(
             "frontiers", columns | {name: found[name] for name in ("time_us", "sent", "stable")}
         )
 
     def _sources(self, bytes_are_numbers: bool) -> pa.Table:
         found = self._found.source
-        source = np.arange(found.size) + self._first
-        first, head, stable = self._rows.sources.first[source], found["head"], found["stable"]
+        first, head, stable = self._sources_of.first, found["head"], found["stable"]
         waiting = found["waiting"]
         columns = {
-            "group": self._group(source),
-            "source": self._rows.names.take(pa.array(source)),
+            **self._source(np.arange(found.size)),
             "messages": head - first + 1,
             "first_seq": pa.array(first, mask=head < first),
             "last_seq": pa.array(head, mask=head < first),
@@ -199,12 +200,12 @@ class _Named:
             "waiting_for": self._waiting_for(waiting),
             "waiting": waiting.astype(np.int32),
             "oldest_us": _times(found["oldest_us"]),
-            "heads_missing": self._rows.sources.has_heads[source] == 0,
+            "heads_missing": self._sources_of.has_heads == 0,
             "retained_bytes": head - stable if bytes_are_numbers else pa.nulls(found.size, LONG),
         }
         return made_table("sources", columns)
 
-    def _waiting_for(self, waiting: IntArray) -> pa.Array:
+    def _waiting_for(self, waiting: Longs) -> pa.Array:
         """Return the first names that each source waits for, null if none."""
         named = np.minimum(waiting, WAITING_NAMES)
         offsets = np.concatenate([[0], np.cumsum(named)]).astype(np.int32)
@@ -213,12 +214,10 @@ class _Named:
 
     def _readers(self) -> pa.Table:
         found = self._found.reader[: self._found.counts[READERS]]
-        source = found["source"] + self._first
-        first = self._rows.sources.first[source]
+        first = self._sources_of.first[found["source"]]
         state = self._found.source[found["source"]]
         columns = {
-            "group": self._group(source),
-            "source": self._rows.names.take(pa.array(source)),
+            **self._source(found["source"]),
             "member": self._member(found["reader"]),
             "position": pa.array(found["position"], mask=found["position"] < first),
             "lag": pa.array(found["lag"], mask=found["lag"] == NO_NUMBER),
@@ -234,23 +233,21 @@ class _Named:
 
     def _violations(self) -> pa.Table:
         found = self._found.beyond[: self._found.counts[BEYOND]]
-        source = found["source"] + self._first
         columns = {
-            "group": self._group(source),
+            **self._source(found["source"]),
             "kind": pa.repeat("position_beyond_head", found.size),
             "member": self._member(found["reader"]),
-            "source": self._rows.names.take(pa.array(source)),
             "seq": found["seq"],
             "time_us": found["time_us"],
         }
         return made_table("violations", columns)
 
 
-def _times(times: IntArray) -> pa.Array:
+def _times(times: Longs) -> pa.Array:
     return pa.array(times, mask=times == EVER)
 
 
-def _decimals(low: IntArray, high: IntArray) -> pa.Array:
+def _decimals(low: Longs, high: Longs) -> pa.Array:
     """Return sums that were kept in two limbs."""
     words = np.empty((low.size, 2), np.uint64)
     upper = high.astype(np.uint64)
