@@ -103,6 +103,29 @@ def test_a_joiner_of_another_protocol_is_told_both():
     assert "'train'" in other.outcome.reason
 
 
+def test_a_joiner_that_would_be_one_too_many_is_refused_and_nobody_changes_the_view_for_it():
+    world = World(6, most=3)
+    members = world.group(3)
+    late = world.joiner([members[2].address])
+    world.run(1.0)
+    assert isinstance(late.outcome, JoinFailed)
+    assert late.outcome.reason == (
+        "refused: the group has 3 members, and 'p0' can be in one of at most 3: its datagrams have room for"
+        " what protocol 'gsgc' attaches for so many (accepted: larger datagrams, at every member)"
+    )
+    assert [len(view.members) for _, view in members[0].history] == [1, 3]
+
+
+def test_of_joiners_that_come_together_those_who_came_first_get_in():
+    world = World(6, most=4)
+    first = world.first()
+    joiners = [world.joiner([first.address]) for _ in range(6)]
+    world.run(2.0)
+    inside = [process for process in joiners if process.outcome is None]
+    assert len(inside) == 3
+    assert world.is_one_view([first, *inside])
+
+
 def test_joining_fails_in_bounded_time_and_says_what_was_tried():
     world = World(6)
     lost = world.joiner([("h", 1), ("h", 2)])
@@ -358,6 +381,25 @@ def test_parts_of_a_split_group_go_on_and_merge_into_the_main_line():
     world.heal()
     assert meet(world) < 4.0
     assert members[0].view.line == "orders"
+
+
+def test_parts_that_do_not_fit_into_one_view_go_on_apart_until_they_do():
+    world = World(27, most=4)
+    members = world.group(4)
+    world.split(members[:2], members[2:])
+    world.run(8.0)
+    late = world.start()
+    world.network.cells[late.address] = 1
+    late.does(late.machine.join([members[0].address], world.now))
+    meet(world, [*members[:2], late])
+    world.heal()
+    world.run(5.0)
+    views = {process: process.view for process in world.live()}
+    world.run(20.0)
+    assert {process: process.view for process in world.live()} == views
+    assert {len(view.members) for view in views.values()} == {2, 3}
+    world.crash(late)
+    assert meet(world) < 8.0
 
 
 def test_a_split_into_single_processes_comes_together_again():

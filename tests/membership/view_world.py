@@ -84,6 +84,7 @@ class Watch:
         require(
             len({member.label for member in view.members}) == len(view.members), "a label is twice in a view"
         )
+        require(not process.world.most or len(view.members) <= process.world.most, "a view is too large")
         require(view.epoch > process.last_epoch, f"{process}: epoch {view.epoch} after {process.last_epoch}")
         process.last_epoch = view.epoch
         if process.view is not None:
@@ -129,7 +130,7 @@ class Process:
         self.address = address
         self.session = world.random.getrandbits(63) + 1
         self.machine = Agreement(
-            MemberInfo(self.session, name, 1, *address),
+            MemberInfo(self.session, name, 1, *address, most=world.most),
             group="orders",
             protocol=world.protocol,
             rng=world.random,
@@ -284,10 +285,13 @@ class Process:
 class World:
     """Everything, with a clock of its own; the same seed gives the same history."""
 
-    def __init__(self, seed: int, *, protocol: str = "gsgc", timing: Timing | None = None) -> None:
+    def __init__(
+        self, seed: int, *, protocol: str = "gsgc", timing: Timing | None = None, most: int = 0
+    ) -> None:
         self.random = random.Random(seed)
         self.now = 0.0
         self.protocol = protocol
+        self.most = most
         self.timing = timing or Timing()
         self.network = Network()
         self.watch = Watch()

@@ -162,6 +162,8 @@ class InView:
             self._let_go(source, stream, run.stable, now)
         if self.limit is not None and last_part(run) > self.limit[source]:
             return
+        if not self.tracker.holds(source, last_part(run)):
+            return
         if run.part != stream.prefix + 1:
             if run.part > stream.prefix and not self._around.is_full:
                 if stream.put_ahead(run) and self.tracker.attaches:
