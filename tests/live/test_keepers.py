@@ -3,6 +3,7 @@
 import pytest
 
 from stablecast.live.keepers import Keepers
+from stablecast.live.wire import Data
 from stablecast.membership.detector import Detector
 from stablecast.membership.view import MemberInfo, View
 
@@ -37,7 +38,8 @@ def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, silent=()):
 
 
 def chosen(part, copies=3):
-    return {rank for rank in range(SIZE) if keepers(rank, copies=copies).keeps(SOURCE, part)}
+    run = Data(VIEW.id, SOURCE, part, part, [b"x"])
+    return {rank for rank in range(SIZE) if keepers(rank, copies=copies).keeps(SOURCE, run)}
 
 
 def asked_in_turn(asker, part, tries):

@@ -359,6 +359,46 @@ def test_a_paused_member_comes_back_as_the_next_incarnation():
     assert members[0].view.line == "orders"
 
 
+def late_leader(world: World) -> tuple[Process, list[Process]]:
+    """Return a leader that is paused when others agree to its view, and those others in another one."""
+    leader, *others = world.group(4)
+    for process in (leader, *others):
+        process.multicast()
+    others.append(world.joiner([process.address for process in (leader, *others)]))
+
+    def pause_leader(source, to, frame):
+        if isinstance(frame, Synced):
+            world.pause(leader, 6.0)
+        return False
+
+    world.network.drops = pause_leader
+    world.run_until(lambda: leader.is_paused, within=1)
+    world.network.drops = lambda source, to, frame: False
+    world.run_until(lambda: world.is_one_view(others), within=10)
+    for process in others:
+        process.multicast()
+    return leader, others
+
+
+def test_a_leader_that_was_paused_begins_a_view_that_its_members_have_left_behind():
+    world = World(27)
+    leader, others = late_leader(world)
+    world.run_until(lambda: not leader.is_paused, within=10)
+    world.run_until(lambda: len(leader.history) > 2, within=1)
+    late = leader.history[2][1]
+    assert {member.session for member in late.members} == {p.session for p in (leader, *others)}
+    assert late.id not in {view.id for process in others for _, view in process.history if view}
+    meet(world)
+
+
+def test_the_watch_notices_that_a_member_of_a_late_view_left_without_its_cut():
+    world = World(27)
+    leader, others = late_leader(world)
+    others[0].left_with[leader.view.id][leader.view.rank_of(leader.session)] -= 1
+    with pytest.raises(Broken, match="calls stable what"):
+        world.run(10.0)
+
+
 def test_a_short_pause_of_the_leader_changes_nothing():
     world = World(27)
     members = world.group(4)

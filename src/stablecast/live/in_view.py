@@ -7,6 +7,7 @@ the cut, so all of that is stable, and the next view begins with empty buffers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from stablecast.live.keepers import Keepers
@@ -416,7 +417,7 @@ class InView:
         before = now - self.options.short_s
         for source, stream in enumerate(self.streams):
             if source != self.rank:
-                dropped = stream.drop(before, lambda run, of=source: self._keepers.keeps(of, run.part))
+                dropped = stream.drop(before, partial(self._keepers.keeps, source))
                 if dropped:
                     self._around.dropped(stream, dropped, now)
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stablecast.live.streams import Run
 from stablecast.membership.detector import Detector
 from stablecast.membership.view import View
 from stablecast.multicast.bufferers import buffers, named
@@ -50,9 +51,9 @@ class Keepers:
         self._hash = named("mix")
         self._hashed = [member.session & HASH_MASK for member in view.members]
 
-    def keeps(self, source: int, part: int) -> bool:
-        """Tell whether this member is chosen to keep the run that begins with a part."""
-        message = (self._hashed[source], part)
+    def keeps(self, source: int, run: Run) -> bool:
+        """Tell whether this member is chosen to keep a run of a source."""
+        message = (self._hashed[source], run.part)
         return buffers(self._hashed[self._rank], message, len(self._hashed), self._copies, by=self._hash)
 
     def whom_to_ask(
