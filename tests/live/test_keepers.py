@@ -46,11 +46,11 @@ def asked_in_turn(asker, part, tries):
     return [next(iter(asker.whom_to_ask(SOURCE, [(part, part)], tries=k, now=NOW))) for k in tries]
 
 
-def test_the_source_is_asked_twice_and_then_those_whom_the_hash_chooses():
+def test_the_source_is_asked_twice_and_then_it_and_those_whom_the_hash_chooses():
     asker = keepers()
     assert asker.whom_to_ask(SOURCE, RANGES, tries=0, now=NOW) == {SOURCE: RANGES}
     for part in range(1, 40):
-        first = chosen(part) - {ME}
+        first = chosen(part) - {ME} | {SOURCE}
         order = asked_in_turn(asker, part, range(2, 2 + SIZE - 1))
         assert set(order[: len(first)]) == first
         assert set(order) == set(range(SIZE)) - {ME}  # whatever others were told, in the end everyone
@@ -62,14 +62,23 @@ def test_each_range_is_asked_of_its_own_keepers():
     assert sorted(wanted for ranges in asked.values() for wanted in ranges) == [(k, k) for k in range(1, 40)]
 
 
-def test_those_who_do_not_have_it_or_are_silent_come_last():
-    has = [[30] * SIZE for _ in MEMBERS]
-    lack = chosen(5) - {ME}
-    for rank in lack:
-        has[rank][SOURCE] = 4  # before what is asked for
+def test_those_who_are_chosen_are_asked_before_those_who_are_known_to_have_received_it():
+    keep = chosen(5) - {ME} | {SOURCE}
+    has = [[4 if rank in keep or rank < 6 else 30] * SIZE for rank in range(SIZE)]
     order = asked_in_turn(keepers(has=has), 5, range(2, 2 + SIZE - 1))
-    assert set(order[-len(lack) :]) == lack
-    silent = chosen(5) - {ME}
+    assert set(order[: len(keep)]) == keep
+    others = order[len(keep) :]
+    assert others == sorted(others, key=lambda rank: has[rank][SOURCE] < 5)
+
+
+def test_where_all_keep_everything_those_come_first_who_are_known_to_have_received_it():
+    has = [[4 if rank % 2 else 30] * SIZE for rank in range(SIZE)]
+    order = asked_in_turn(keepers(policy="until-stable", has=has), 5, range(2, 2 + SIZE - 1))
+    assert [rank % 2 for rank in order] == [0] * 6 + [1] * 5
+
+
+def test_those_who_are_silent_come_last():
+    silent = chosen(5) - {ME} | {SOURCE}
     order = asked_in_turn(keepers(silent=silent), 5, range(2, 2 + SIZE - 1))
     assert set(order[-len(silent) :]) == silent
 

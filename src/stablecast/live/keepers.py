@@ -7,9 +7,10 @@ Who keeps it
     know the same sessions, so they come to the same hashes.
 Whom to ask
     What is missing begins where a run begins, so whoever lacks it knows the hash of the first run that it
-    lacks, and asks members in the order of their hashes: first those that live and have come so far, as far
-    as is known, and one after the other, so that in the end everyone was asked.  That finds a keeper whatever
-    policy and number of copies it was told.
+    lacks.  It asks one member after the other, those that are suspected last: first those that are chosen to
+    keep it, then those that are known to have received it, and each in the order of their hashes.  So in the
+    end everyone was asked, and a keeper is found whatever policy and number of copies it was told.  What is
+    known of others may be old, so it does not count more than the choice.
 Who is asked before
     The source, twice: it keeps its own.  While the view ends, the member that SYNC names, if it is sure to
     keep what it has received: it is the source, or everyone keeps everything.  Every fourth request goes to
@@ -23,7 +24,7 @@ from collections.abc import Sequence
 from stablecast.live.streams import Run
 from stablecast.membership.detector import Detector
 from stablecast.membership.view import View
-from stablecast.multicast.bufferers import buffers, named
+from stablecast.multicast.bufferers import buffers, is_below, named
 
 ASK_SOURCE_TRIES = 2
 """Requests that go to the source before others are asked."""
@@ -87,8 +88,9 @@ class Keepers:
         return rank if is_sure and rank != self._rank else None
 
     def _likeliest_first(self, source: int, part: int, suspects: frozenset[int]) -> list[int]:
-        def key(rank: int) -> tuple[bool, bool, float]:
+        def key(rank: int) -> tuple[bool, bool, bool, float]:
             hashed = self._hash(self._hashed[source], part, self._hashed[rank])
-            return rank in suspects, self._has[rank][source] < part, hashed
+            keeps = self._all_keep or rank == source or is_below(hashed, len(self._hashed), self._copies)
+            return rank in suspects, not keeps, self._has[rank][source] < part, hashed
 
         return sorted((rank for rank in range(len(self._hashed)) if rank != self._rank), key=key)
