@@ -1,6 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stablecast.errors import StablecastError
 from stablecast.live.options import LARGEST_PAYLOAD
 from stablecast.live.packing import RUN_MESSAGES, Packer
 from stablecast.live.seal import OVERHEAD
@@ -102,6 +104,20 @@ def test_whatever_is_packed_fits_and_comes_out_the_same(sizes, largest, flushes)
         found += whole
     assert found == payloads
     assert stream.seq == packing.messages == len(payloads)
+
+
+def test_a_protocol_that_leaves_no_room_gets_an_error_and_nothing_is_packed():
+    packing = packer(largest=512, attach=lambda part: [0] * 100, width=100)
+    with pytest.raises(StablecastError, match="no room beside what the protocol attaches"):
+        packing.parts_of(1)
+
+
+def test_a_message_has_as_many_parts_as_it_is_split_into():
+    packing = packer(largest=512, attach=lambda part: [part], width=1)
+    for size in (0, 1, 386, 387, 388, 5_000, LARGEST_PAYLOAD):
+        before, expected = packing.parts, packing.parts_of(size)
+        packing.add(bytes(size))
+        assert packing.parts - before == expected
 
 
 def test_the_largest_message_fits_into_the_smallest_datagrams():

@@ -103,6 +103,29 @@ def test_a_joiner_of_another_protocol_is_told_both():
     assert "'train'" in other.outcome.reason
 
 
+def test_a_joiner_that_would_be_one_too_many_is_refused_and_nobody_changes_the_view_for_it():
+    world = World(6, most=3)
+    members = world.group(3)
+    late = world.joiner([members[2].address])
+    world.run(1.0)
+    assert isinstance(late.outcome, JoinFailed)
+    assert late.outcome.reason == (
+        "refused: the group has 3 members, and 'p0' can be in one of at most 3: its datagrams have room for"
+        " what protocol 'gsgc' attaches for so many (accepted: larger datagrams, at every member)"
+    )
+    assert [len(view.members) for _, view in members[0].history] == [1, 3]
+
+
+def test_of_joiners_that_come_together_those_who_came_first_get_in():
+    world = World(6, most=4)
+    first = world.first()
+    joiners = [world.joiner([first.address]) for _ in range(6)]
+    world.run(2.0)
+    inside = [process for process in joiners if process.outcome is None]
+    assert len(inside) == 3
+    assert world.is_one_view([first, *inside])
+
+
 def test_joining_fails_in_bounded_time_and_says_what_was_tried():
     world = World(6)
     lost = world.joiner([("h", 1), ("h", 2)])
@@ -336,6 +359,46 @@ def test_a_paused_member_comes_back_as_the_next_incarnation():
     assert members[0].view.line == "orders"
 
 
+def late_leader(world: World) -> tuple[Process, list[Process]]:
+    """Return a leader that is paused when others agree to its view, and those others in another one."""
+    leader, *others = world.group(4)
+    for process in (leader, *others):
+        process.multicast()
+    others.append(world.joiner([process.address for process in (leader, *others)]))
+
+    def pause_leader(source, to, frame):
+        if isinstance(frame, Synced):
+            world.pause(leader, 6.0)
+        return False
+
+    world.network.drops = pause_leader
+    world.run_until(lambda: leader.is_paused, within=1)
+    world.network.drops = lambda source, to, frame: False
+    world.run_until(lambda: world.is_one_view(others), within=10)
+    for process in others:
+        process.multicast()
+    return leader, others
+
+
+def test_a_leader_that_was_paused_begins_a_view_that_its_members_have_left_behind():
+    world = World(27)
+    leader, others = late_leader(world)
+    world.run_until(lambda: not leader.is_paused, within=10)
+    world.run_until(lambda: len(leader.history) > 2, within=1)
+    late = leader.history[2][1]
+    assert {member.session for member in late.members} == {p.session for p in (leader, *others)}
+    assert late.id not in {view.id for process in others for _, view in process.history if view}
+    meet(world)
+
+
+def test_the_watch_notices_that_a_member_of_a_late_view_left_without_its_cut():
+    world = World(27)
+    leader, others = late_leader(world)
+    others[0].left_with[leader.view.id][leader.view.rank_of(leader.session)] -= 1
+    with pytest.raises(Broken, match="calls stable what"):
+        world.run(10.0)
+
+
 def test_a_short_pause_of_the_leader_changes_nothing():
     world = World(27)
     members = world.group(4)
@@ -358,6 +421,25 @@ def test_parts_of_a_split_group_go_on_and_merge_into_the_main_line():
     world.heal()
     assert meet(world) < 4.0
     assert members[0].view.line == "orders"
+
+
+def test_parts_that_do_not_fit_into_one_view_go_on_apart_until_they_do():
+    world = World(27, most=4)
+    members = world.group(4)
+    world.split(members[:2], members[2:])
+    world.run(8.0)
+    late = world.start()
+    world.network.cells[late.address] = 1
+    late.does(late.machine.join([members[0].address], world.now))
+    meet(world, [*members[:2], late])
+    world.heal()
+    world.run(5.0)
+    views = {process: process.view for process in world.live()}
+    world.run(20.0)
+    assert {process: process.view for process in world.live()} == views
+    assert {len(view.members) for view in views.values()} == {2, 3}
+    world.crash(late)
+    assert meet(world) < 8.0
 
 
 def test_a_split_into_single_processes_comes_together_again():

@@ -84,6 +84,7 @@ class Watch:
         require(
             len({member.label for member in view.members}) == len(view.members), "a label is twice in a view"
         )
+        require(not process.world.most or len(view.members) <= process.world.most, "a view is too large")
         require(view.epoch > process.last_epoch, f"{process}: epoch {view.epoch} after {process.last_epoch}")
         process.last_epoch = view.epoch
         if process.view is not None:
@@ -98,7 +99,11 @@ class Watch:
         require(has[old.rank_of(process.session)] == process.sent, f"{process}: own parts are lost")
 
     def carries_over(self, process: Process, old: View, begin: Begin) -> None:
-        """Numbers go on, and everything up to the cut is at every member that comes along."""
+        """Numbers go on, and everything up to the cut is at every member that comes along.
+
+        A member that is to come along may be elsewhere by now: a leader that was paused begins a view late
+        that its members have agreed to and left behind.  They had the cut all the same when they left.
+        """
         cut = process.prefixes
         for rank, member in enumerate(begin.view.members):
             if member not in old.members:
@@ -108,9 +113,9 @@ class Watch:
                 begin.numbers[rank][0] == cut[old.rank_of(member.session)], "numbers do not go on at the cut"
             )
             other = process.world.by_session[member.session]
-            if other.view is old or (other.view is not None and other.view.id == old.id):
-                enough = all(has >= least for has, least in zip(other.prefixes, cut, strict=True))
-                require(enough, f"{process} calls stable what {other} lacks")
+            there = other.prefixes_in(old)
+            enough = all(has >= least for has, least in zip(there, cut, strict=True))
+            require(enough, f"{process} calls stable what {other} lacks")
         parted = {*begin.gone, *begin.left}
         require(parted == {m for m in old.members if m not in begin.view.members}, "who is gone is not said")
 
@@ -129,7 +134,7 @@ class Process:
         self.address = address
         self.session = world.random.getrandbits(63) + 1
         self.machine = Agreement(
-            MemberInfo(self.session, name, 1, *address),
+            MemberInfo(self.session, name, 1, *address, most=world.most),
             group="orders",
             protocol=world.protocol,
             rng=world.random,
@@ -145,6 +150,7 @@ class Process:
         self.last_epoch = 0
         self.detector: Detector | None = None
         self.prefixes: list[int] = []
+        self.left_with: dict[int, list[int]] = {}
         self.stash: set[tuple[int, int]] = set()
         self.sent = 0
         self.is_stopped = False
@@ -158,6 +164,11 @@ class Process:
     @property
     def is_live(self) -> bool:
         return self.is_up and self.outcome is None
+
+    def prefixes_in(self, view: View) -> list[int]:
+        """Return what it has of a view that it is in, or had of one when it left it."""
+        is_here = self.view is not None and self.view.id == view.id
+        return self.prefixes if is_here else self.left_with[view.id]
 
     def numbers(self) -> tuple[tuple[int, ...], int, int]:
         return tuple(self.prefixes), self.sent, self.sent
@@ -175,7 +186,7 @@ class Process:
                     self.begin(action)
                 case Dissolved():
                     assert self.view is not None
-                    self.world.watch.ends_view(self, self.view, self.machine._installed_by)
+                    self.world.watch.ends_view(self, self.view, self.machine._ended[self.view.id])
                     self.enter(None)
                 case Left() | JoinFailed():
                     self.outcome = action
@@ -190,6 +201,8 @@ class Process:
         self.sent = begin.numbers[begin.view.rank_of(self.session)][0]
 
     def enter(self, view: View | None) -> None:
+        if self.view is not None:
+            self.left_with[self.view.id] = self.prefixes
         self.view = view
         self.history.append((self.world.now, view))
         self.stash, self.is_stopped, self.fetch, self.prefixes = set(), False, None, []
@@ -284,10 +297,13 @@ class Process:
 class World:
     """Everything, with a clock of its own; the same seed gives the same history."""
 
-    def __init__(self, seed: int, *, protocol: str = "gsgc", timing: Timing | None = None) -> None:
+    def __init__(
+        self, seed: int, *, protocol: str = "gsgc", timing: Timing | None = None, most: int = 0
+    ) -> None:
         self.random = random.Random(seed)
         self.now = 0.0
         self.protocol = protocol
+        self.most = most
         self.timing = timing or Timing()
         self.network = Network()
         self.watch = Watch()

@@ -20,6 +20,7 @@ from stablecast.testing.clock import VirtualClock
 from stablecast.testing.network import PORT, Network
 from stablecast.trace.columns import columns_of
 from stablecast.trace.verdict import judge_columns
+from tests.soak.lines import lines_of
 from tests.soak.players import Player, Say
 from tests.soak.schedules import Fault, Schedule, make_schedule
 from tests.soak.witness import Broken, Knowledge, before_departures, check_all_or_none
@@ -208,10 +209,11 @@ class Run:
         check_all_or_none(self.knowledge)
         for player in self.living:
             self._check_player(player)
-        verdict = judge_columns(before_departures(columns_of(self.knowledge.events)))
         expected = set() if self.schedule.copies is None else {"early_release"}
-        if any(count for kind, count in verdict.counts.items() if kind not in expected):
-            raise Broken(f"the trace's verdict: {verdict.counts}, {verdict.violations[:3]}")
+        for line in lines_of(self.knowledge):
+            verdict = judge_columns(before_departures(columns_of(line)))
+            if any(count for kind, count in verdict.counts.items() if kind not in expected):
+                raise Broken(f"the trace's verdict: {verdict.counts}, {verdict.violations[:3]}")
 
     def _check_player(self, player: Player) -> None:
         witness, engine = player.witness, player.engine

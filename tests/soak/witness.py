@@ -17,6 +17,7 @@ from stablecast.live.results import Delivery, Stable, StableInSmallerView
 from stablecast.membership.view import MemberInfo, View
 from stablecast.trace.columns import Columns, Event
 from stablecast.trace.schema import KINDS
+from tests.soak.lines import Noted
 
 if TYPE_CHECKING:
     from stablecast.live.engine import Engine
@@ -43,10 +44,14 @@ class Stay:
     """One process in one view."""
 
     view: View
+    label: str
+    """Of the process, in this view."""
     received: dict[Key, tuple[int, int]] = field(default_factory=dict)
     """Of each source the first and the last message that came in it, own ones included."""
     end: tuple[int, ...] | None = None
     """What has ended it: the next view's id, or the proposal by which the view was dissolved."""
+    ended_us: int = 0
+    """When it ended, as traces have it."""
 
 
 class Knowledge:
@@ -56,9 +61,12 @@ class Knowledge:
         self.sent: dict[Key, list[SentMessage]] = {}
         self.has: dict[Key, dict[Key, int]] = {}
         """For each member, the last message of each source that has come to it."""
-        self.views: dict[int, View] = {}
+        self.views: dict[int, tuple[View, tuple[int, ...]]] = {}
+        """Each view with how many messages each member had sent before it, by rank."""
+        self.follows: dict[int, int] = {}
+        """For each view the one that its survivors were in before."""
         self.witnesses: list[Witness] = []
-        self.events: list[Event] = []
+        self.events: list[Noted] = []
 
     def lacks(self, member: Key, source: Key, seq: int) -> bool:
         """Tell whether a message has not come to a member."""
@@ -141,13 +149,19 @@ class Witness:
         self._knowledge.has.setdefault(me, {})[source] = seq
 
     def _is_not_first_of_view(self, sent: list[SentMessage], seq: int) -> bool:
-        return seq > 1 and sent[seq - 2].view.id == sent[seq - 1].view.id
+        return seq > 1 and self._is_within_a_view(sent, seq - 1)
+
+    def _is_within_a_view(self, sent: list[SentMessage], seq: int) -> bool:
+        """Tell whether a source sent the message after this one in the same view, or never sent this one."""
+        if seq > len(sent):
+            return True
+        return seq < len(sent) and sent[seq - 1].view.id == sent[seq].view.id
 
     # Stability
 
     def stable(self, group: str, member: str, source: str, seq: int, time_us: int) -> None:
         """Check that everyone has what is called stable, and that frontiers rise."""
-        self._note(Event(group, "stable", member, source, seq, time_us))
+        self._note_claim(Event(group, "stable", member, source, seq, time_us))
         key = self._key(source)
         before = self._frontier.get(key, 0)
         if seq < before:
@@ -160,7 +174,7 @@ class Witness:
     ) -> None:
         """Check that everyone has what is let go."""
         for seq, size in zip(range(first, last + 1), sizes, strict=True):
-            self._note(Event(group, "release", member, source, seq, time_us, size))
+            self._note_claim(Event(group, "release", member, source, seq, time_us, size))
             sent = self._knowledge.sent[self._key(source)][seq - 1]
             if len(sent.payload) != size:
                 raise self._broken(
@@ -195,7 +209,15 @@ class Witness:
         """Nothing: everything is noted at once."""
 
     def _note(self, event: Event) -> None:
-        self._knowledge.events.append(event)
+        here = self.engine.in_view
+        assert here is not None
+        self._knowledge.events.append(Noted(event, here.view.id))
+
+    def _note_claim(self, event: Event) -> None:
+        """Take note of what is said of those who go on: when a view has ended, it is said of the next one."""
+        here, following = self.engine.in_view, self.engine.agreement.view
+        assert here is not None
+        self._knowledge.events.append(Noted(event, (following or here.view).id))
 
     # Views
 
@@ -204,33 +226,54 @@ class Witness:
         here, knowledge = self.engine.in_view, self._knowledge
         assert here is not None
         view = here.view
-        if knowledge.views.setdefault(view.id, view) != view:
+        begins = (view, tuple(stream.seq for stream in here.streams))
+        if knowledge.views.setdefault(view.id, begins) != begins:
             raise self._broken(f"view {view.id} is not the same as elsewhere")
-        if self.stays:
-            before = self.stays[-1]
-            if before.view.epoch >= view.epoch:
-                raise self._broken(f"epoch {view.epoch} follows {before.view.epoch}")
-            before.end = before.end or (view.id,)
-        self.stays.append(Stay(view))
-        for rank, member in enumerate(view.members):
-            self._check_stream(member, here.streams[rank].seq)
+        old = self._leave_for(view) if self.stays else None
+        self.stays.append(Stay(view, here.labels[here.rank]))
+        for member, begins_after in zip(view.members, begins[1], strict=True):
+            self._check_stream(member, begins_after, old)
 
-    def _check_stream(self, member: MemberInfo, begins_after: int) -> None:
-        """Check that a view begins where each source's last one has ended."""
+    def _leave_for(self, view: View) -> View | None:
+        """Check a view against the one before it; return that, None if this process comes as a joiner."""
+        before = self.stays[-1]
+        if before.view.epoch >= view.epoch:
+            raise self._broken(f"epoch {view.epoch} follows {before.view.epoch}")
+        if before.end is not None:
+            return None
+        self._end(before, (view.id,))
+        if self._knowledge.follows.setdefault(view.id, before.view.id) != before.view.id:
+            raise self._broken(f"view {view.id} follows two views")
+        return before.view
+
+    def _end(self, stay: Stay, by: tuple[int, ...]) -> None:
+        stay.end, stay.ended_us = by, self.engine.time_us(self.engine.transport.now())
+
+    def _check_stream(self, member: MemberInfo, begins_after: int, old: View | None) -> None:
+        """Check that a view begins where each source's part in the one before has ended.
+
+        A source may have sent more by then: who was paused begins a view late that others have left behind.
+        So what counts is what it sent up to the view that this process comes from; and, where it comes from
+        none, what those say who do, which is compared.
+        """
         key = key_of(member)
         if self._labels.setdefault(member.label, key) != key:
             raise self._broken(f"{member.label} is {key}, and was {self._labels[member.label]}")
-        sent, view = self._knowledge.sent.get(key, []), self.stays[-1].view
-        before = sum(message.view.id != view.id for message in sent)
-        if begins_after != before:
-            raise self._broken(f"{member.label} begins after {begins_after}, and has sent {before}")
+        sent = self._knowledge.sent.get(key, [])
+        if old is not None:
+            is_old = member in old.members
+            before = sum(message.view.epoch <= old.epoch for message in sent) if is_old else 0
+            if begins_after != before:
+                raise self._broken(f"{member.label} begins after {begins_after}, and had sent {before}")
+        elif begins_after and self._is_within_a_view(sent, begins_after):
+            raise self._broken(f"{member.label} begins after {begins_after}, in the middle of a view")
         if begins_after < self._frontier.get(key, 0):
             raise self._broken(f"the frontier of {member.label} went back to {begins_after}")
 
     def dissolved(self) -> None:
         """Take note that the view has ended and no other one has begun."""
         stay = self.stays[-1]
-        stay.end = self.engine.agreement._ended[stay.view.id]
+        self._end(stay, self.engine.agreement._ended[stay.view.id])
 
     def crashed(self) -> None:
         """Take note that the process is no more: nobody may be left of its view to say so."""

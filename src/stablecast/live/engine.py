@@ -11,6 +11,7 @@ import random
 from collections import deque
 from itertools import repeat
 
+from stablecast.live.attached import UNSTABLE_MOST, members_most
 from stablecast.live.flow import Window
 from stablecast.live.history import Archive
 from stablecast.live.in_view import InView
@@ -25,7 +26,6 @@ from stablecast.live.seal import Seal
 from stablecast.live.sides import Listener, Log
 from stablecast.live.stats import Counters, TimeHistogram
 from stablecast.live.streams import Kept, Run, Stream
-from stablecast.live.tracker import ATTACHED_LENGTH
 from stablecast.live.transport import Cancellable, Transport
 from stablecast.live.trust import Trust
 from stablecast.live.view_events import ViewEvents, changed
@@ -77,7 +77,8 @@ class Engine:
         self.trust = Trust(self.session, self.rng.getrandbits(256).to_bytes(32, "big"))
         host, port = address
         name = options.member or f"{host}:{port}"
-        me = MemberInfo(self.session, name, 1, host, port, options.zone)
+        most = members_most(options.choice, transport.largest)
+        me = MemberInfo(self.session, name, 1, host, port, options.zone, most)
         self.agreement = Agreement(
             me,
             group=options.group,
@@ -138,10 +139,16 @@ class Engine:
         """Tell whether a message of this size may be sent now."""
         if self.in_view is None or self.packer is None or self.agreement.is_blocked or self.is_full:
             return False
-        own = self.in_view.own
-        if self.in_view.tracker.attaches and self.packer.parts - own.stable > ATTACHED_LENGTH // 2:
+        if self.parts_with(size) > UNSTABLE_MOST:
             return False
-        return self.window.takes(size, own.kept_bytes + self.packer.waiting)
+        return self.window.takes(size, self.in_view.own.kept_bytes + self.packer.waiting)
+
+    def parts_with(self, size: int) -> int:
+        """Return the unstable parts with those of a message of this size; 0 where they are not counted."""
+        here, packer = self.in_view, self.packer
+        if here is None or packer is None or not here.tracker.attaches:
+            return 0
+        return packer.parts - here.own.stable + packer.parts_of(size)
 
     def send(self, payload: bytes) -> int:
         """Send a message, to be called when ``may_send``; return its number."""

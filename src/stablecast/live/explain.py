@@ -9,6 +9,7 @@ from stablecast.live.results import Explanation, Laggard, MessageId
 from stablecast.live.stats import Stats
 from stablecast.live.streams import Kept
 from stablecast.live.wire import Data
+from stablecast.membership.capacity import most_of
 
 
 def _find(engine: Engine, id: MessageId) -> tuple[InView, int, Kept] | None:
@@ -138,6 +139,7 @@ def describe(engine: Engine) -> Stats:
         time_to_stable_p99=engine.times.percentile(0.99),
         step_s=0.0 if here is None else here.pace.step,
         window_bytes=int(engine.window.size),
+        members_most=0 if view is None else most_of(view.members),
     )
 
 

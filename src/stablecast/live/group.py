@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TypeVar
 
 from stablecast.errors import BufferFull, DrainTimedOut, GroupClosed, InvalidInput, JoinFailed
+from stablecast.live.attached import UNSTABLE_MOST
 from stablecast.live.engine import Engine
 from stablecast.live.explain import describe, explain, laggards, spread
 from stablecast.live.history import Wanted, fetch
@@ -120,7 +121,7 @@ class Group:
         check_payload(payload)
         self._check_open()
         if self._room_waiters or not self._engine.may_send(len(payload)):
-            raise BufferFull(self._why_not())
+            raise BufferFull(self._why_not(len(payload)))
         return self._send(payload)
 
     def _send(self, payload: bytes) -> Receipt:
@@ -143,7 +144,7 @@ class Group:
         engine = self._engine
         blocked = engine.in_view is None or engine.agreement.is_blocked
         if engine.options.on_full == "error" and not blocked and not engine.may_send(size):
-            raise BufferFull(self._why_not())
+            raise BufferFull(self._why_not(size))
         turn: asyncio.Future[None] = self._loop.create_future()
         entry = (size, turn)
         if first:
@@ -159,11 +160,13 @@ class Group:
             raise
         self._check_open()
 
-    def _why_not(self) -> str:
+    def _why_not(self, size: int) -> str:
         engine = self._engine
         own = 0 if engine.in_view is None else engine.in_view.own.kept_bytes
         if engine.is_full:
             return f"{engine.waiting} deliveries wait to be read (accepted: {engine.options.queue_messages})"
+        if engine.parts_with(size) > UNSTABLE_MOST:
+            return f"{engine.parts_with(size)} parts would be unstable (accepted: {UNSTABLE_MOST})"
         return f"{own} bytes are not stable yet (accepted at present: {int(engine.window.size)})"
 
     def _let_senders_on(self) -> None:

@@ -6,9 +6,11 @@ the cut, so all of that is stable, and the next view begins with empty buffers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
+from stablecast.live.keepers import Keepers
 from stablecast.live.options import Options
 from stablecast.live.pace import Pace
 from stablecast.live.streams import Kept, Run, Stream, last_part
@@ -25,22 +27,18 @@ from stablecast.membership.actions import Randomness
 from stablecast.membership.detector import Detector
 from stablecast.membership.messages import Alive
 from stablecast.membership.view import View
-from stablecast.multicast.bufferers import buffers, named
 
 NAK_AFTER_S = 0.002
 """A gap is waited for so long, in case datagrams only changed places."""
 NAK_AGAIN_S = 0.02
 NAK_MOST_S = 0.5
 NAK_RANGES = 64
-ASK_SOURCE_TRIES = 2
-"""Requests that go to the source before others are asked."""
 REPAIR_BYTES = 256 << 10
 """Most bytes that one request is answered with."""
 LOST_AFTER_S = 0.01
 """A message of one's own that somebody asks for is lost if it is older than this; otherwise just late."""
 ANNOUNCE_FIRST_S = 0.01
 ANNOUNCE_MOST_S = 0.5
-HASH_MASK = (1 << 32) - 1
 
 
 class Surroundings(Protocol):
@@ -110,12 +108,18 @@ class InView:
         """When somebody last asked for a message of one's own."""
         self._around = around
         self._rng = rng
-        self._holders: Sequence[int] = ()
         self._announce_at = 0.0
         self._announce_wait = ANNOUNCE_FIRST_S
         self._tells_stable = False
         self._pressed_at = 0.0
-        self._hash = named("mix")
+        self._keepers = Keepers(
+            view,
+            self.rank,
+            policy=options.policy,
+            copies=options.copies,
+            has=self.has,
+            detector=self.detector,
+        )
         self.tracker = Tracker(
             options.choice,
             view=view.id,
@@ -161,6 +165,8 @@ class InView:
         if run.stable > stream.stable:
             self._let_go(source, stream, run.stable, now)
         if self.limit is not None and last_part(run) > self.limit[source]:
+            return
+        if not self.tracker.holds(source, last_part(run)):
             return
         if run.part != stream.prefix + 1:
             if run.part > stream.prefix and not self._around.is_full:
@@ -239,30 +245,19 @@ class InView:
     # Repair
 
     def _ask(self, source: int, stream: Stream, now: float) -> None:
-        """Ask for what is missing: the source first, then others in turn; or who is known to have it."""
+        """Ask those who may keep it for what is missing."""
         up_to = stream.highest if self.limit is None else min(stream.highest, self.limit[source])
         ranges = stream.missing(up_to, NAK_RANGES)
         if not ranges or (self._around.is_full and self.limit is None):
             stream.nak_at = 0.0 if not ranges else now + NAK_MOST_S
             return
-        rank = self._whom_to_ask(source, stream)
-        self._around.to_rank(Nak(self.view.id, source, ranges), rank)
-        self.repairs_asked += 1
+        asked = self._keepers.whom_to_ask(source, ranges, tries=stream.nak_tries, now=now)
+        for rank, wanted in asked.items():
+            self._around.to_rank(Nak(self.view.id, source, wanted), rank)
+        self.repairs_asked += len(asked)
         stream.nak_tries += 1
         wait = min(NAK_AGAIN_S * 1.5 ** min(stream.nak_tries, 12), NAK_MOST_S)
         stream.nak_at = now + wait * (0.75 + 0.5 * self._rng.random())
-
-    def _whom_to_ask(self, source: int, stream: Stream) -> int:
-        if self._holders and stream.nak_tries % 4 != 3:
-            rank = self.ranks.get(self._holders[source], source)
-            if rank != self.rank:
-                return rank
-        if stream.nak_tries < ASK_SOURCE_TRIES:
-            return source
-        others = [r for r in range(self.size) if r != self.rank]
-        likely = [r for r in others if self.has[r][source] > stream.prefix]
-        chosen = likely or others
-        return chosen[int(self._rng.random() * len(chosen))]
 
     def answer(self, nak: Nak, rank: int, now: float) -> None:
         """Send a member what it lacks and this one keeps."""
@@ -288,11 +283,11 @@ class InView:
     def stop(self) -> None:
         """Take in nothing beyond what there is."""
         self.limit = [stream.prefix for stream in self.streams]
-        self._holders = ()
+        self._keepers.holders = None
 
     def get_up_to(self, cut: Sequence[int], holders: Sequence[int], now: float) -> None:
         """Take in everything up to the cut, and ask its holders for it."""
-        self.limit, self._holders = list(cut), holders
+        self.limit, self._keepers.holders = list(cut), holders
         for source, (stream, part) in enumerate(zip(self.streams, cut, strict=True)):
             stream.highest = max(stream.highest, part)
             run = self._pop_next(source, stream)
@@ -388,7 +383,7 @@ class InView:
             self._announce(now)
         if now >= self.detector.next_tick:
             self._tell_alive(now)
-            if self.options.policy == "two-buffers":
+            if self.options.policy == "two-buffers" and self.limit is None:
                 self._drop_what_others_keep(now)
 
     def _announce(self, now: float) -> None:
@@ -422,18 +417,9 @@ class InView:
         before = now - self.options.short_s
         for source, stream in enumerate(self.streams):
             if source != self.rank:
-                dropped = stream.drop(before, self._keeps(source))
+                dropped = stream.drop(before, partial(self._keepers.keeps, source))
                 if dropped:
                     self._around.dropped(stream, dropped, now)
-
-    def _keeps(self, source: int) -> Callable[[Run], bool]:
-        me = self.view.members[self.rank].session & HASH_MASK
-        sender = self.view.members[source].session & HASH_MASK
-
-        def keeps(run: Run) -> bool:
-            return buffers(me, (sender, run.part), self.size, self.options.copies, by=self._hash)
-
-        return keeps
 
 
 def _is_sound(run: Run, width: int) -> bool:

@@ -123,7 +123,11 @@ class Joining:
         else:
             warm(self._options.choice)
         group = Group()
-        engine = self._engine(group, transport)
+        try:
+            engine = self._engine(group, transport)
+        except BaseException:
+            transport.close()
+            raise
         group._attach(engine)
         try:
             if settings["metrics"] is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from stablecast.errors import StablecastError
 from stablecast.live.seal import OVERHEAD
 from stablecast.live.streams import Run
 from stablecast.live.wire import INSIDE_BYTES, Data, Fragment
@@ -17,6 +18,19 @@ RUN_MESSAGES = 4096
 
 Attach = Callable[[int], list[int]]
 """Returns what the stability protocol puts into a part."""
+
+
+def chunk_bytes(largest: int, width: int) -> int:
+    """Return the bytes of a message that fit into a datagram beside so many attached numbers, 0 if none."""
+    return max(_run_room(largest) - _part_bytes(width), 0)
+
+
+def _run_room(largest: int) -> int:
+    return largest - OVERHEAD - INSIDE_BYTES - RUN_BYTES
+
+
+def _part_bytes(width: int) -> int:
+    return PAYLOAD_BYTES + width * NUMBER_BYTES
 
 
 class Packer:
@@ -46,16 +60,26 @@ class Packer:
         """Bytes in the run under construction."""
         self._view = view
         self._rank = rank
-        self._room = largest - OVERHEAD - INSIDE_BYTES - RUN_BYTES
+        self._room = _run_room(largest)
+        self._chunk = chunk_bytes(largest, width)
         self._attach = attach
         self._stable = stable
-        self._each = PAYLOAD_BYTES + width * NUMBER_BYTES
+        self._each = _part_bytes(width)
         self._payloads: list[bytes] = []
+
+    def parts_of(self, size: int) -> int:
+        """Return how many parts a message of so many bytes has."""
+        if not self._chunk:
+            raise StablecastError(
+                "a datagram has no room beside what the protocol attaches: it attaches fewer numbers in a"
+                " larger group (accepted: no fewer)"
+            )
+        return 1 if size <= self._chunk else -(-size // self._chunk)
 
     def add(self, payload: bytes) -> list[Run]:
         """Number a message; return the runs that are complete now, in order."""
         size = len(payload) + self._each
-        if size > self._room:
+        if len(payload) > self._chunk:
             return [*self.flush(), *self._split(payload)]
         runs = self.flush() if self.waiting + size > self._room or len(self._payloads) >= RUN_MESSAGES else []
         self.messages += 1
@@ -80,8 +104,7 @@ class Packer:
         return [run]
 
     def _split(self, payload: bytes) -> list[Run]:
-        chunk_bytes = self._room - self._each
-        chunks = [payload[at : at + chunk_bytes] for at in range(0, len(payload), chunk_bytes)]
+        chunks = [payload[at : at + self._chunk] for at in range(0, len(payload), self._chunk)]
         self.messages += 1
         seq, count, stable = self.messages, len(chunks), self._stable()
         runs: list[Run] = []

@@ -108,6 +108,8 @@ class Stats:
     """Time between two steps of the stability protocol, at present."""
     window_bytes: int = 0
     """What this member may have unstable, at present."""
+    members_most: int = 0
+    """Most members that the present view can have; 0 for any number."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; NaN becomes None."""

@@ -168,14 +168,17 @@ class Stream:
         return ranges
 
     def runs_between(self, first: int, last: int) -> Iterator[Run]:
-        """Yield the runs that are here from ``first``, where one begins, up to ``last``."""
-        while first <= last:
-            kept = self.kept.get(first)
-            run = kept.run if kept is not None else self.ahead.get(first)
-            if run is None:
-                return
-            yield run
-            first = last_part(run) + 1
+        """Yield the runs that are here of those that begin from ``first``, where one does, up to ``last``.
+
+        Some may be missing in between: they were let go, or are behind a gap here too.
+        """
+        first = max(first, next(iter(self.kept), first))
+        while first <= last and (kept := self.kept.get(first)) is not None:
+            if kept.run is not None:
+                yield kept.run
+            first = kept.last + 1
+        for part in sorted(part for part in self.ahead if first <= part <= last):
+            yield self.ahead[part]
 
     def release(self, stable: int) -> list[Kept]:
         """Let go of everything up to a part that everyone has; return what was kept of it."""

@@ -13,14 +13,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stablecast.errors import StablecastError
+from stablecast.live.attached import RING
 from stablecast.live.choice import PS, STEERED, Choice
 from stablecast.live.pace import Pace
 from stablecast.live.wire import Stability
 from stablecast.overlays.tree import tree_from_parents
 from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
 
-ATTACHED_LENGTH = 4096
-"""Parts of a source whose attached numbers are kept; flow control keeps fewer than half of it unstable."""
 RESTART_STEPS = 400
 """Steps after which an execution that has not ended is begun anew."""
 ROUNDING_PS = 10**6
@@ -36,7 +36,7 @@ def make_machine(choice: Choice, *, rank: int, members: int, step_s: float, seed
     """Make one member's machine of a protocol."""
     protocol, sizes = choice.protocol, choice.sizes(members, step_s)
     width = protocol.kernels.attached(sizes)
-    attached = np.zeros((members, ATTACHED_LENGTH, width), np.int64) if width else None
+    attached = np.zeros((members, RING, width), np.int64) if width else None
     degree = max(2, math.ceil(math.log2(max(members, 2))))
     tree = tree_from_parents([-1, *((k - 1) // degree for k in range(1, members))])
     places = protocol.places(Surroundings(tree, sizes, seed, lambda: np.zeros((members, members))))
@@ -90,16 +90,25 @@ class Tracker:
 
     def attach(self, part: int, now: float) -> list[int]:
         """Return what goes with a part that this member is about to send."""
+        if not self.holds(self.rank, part):
+            raise StablecastError(
+                f"part {part} goes out while those after {self.stable[self.rank]} are unstable"
+                f" (accepted: fewer than {RING})"
+            )
         number = part - self.bases[self.rank]
         self.machine.attach(self.rank, number, self._ps(now))
-        row: list[int] = self.machine.me.attached[self.rank, number % ATTACHED_LENGTH].tolist()
+        row: list[int] = self.machine.me.attached[self.rank, number % RING].tolist()
         return row
+
+    def holds(self, source: int, part: int) -> bool:
+        """Tell whether what is attached to a part has a place that no unstable part has already."""
+        return not self.attaches or part - self.stable[source] < RING
 
     def put_attached(self, source: int, part: int, numbers: list[int]) -> None:
         """Keep what came with parts, from ``part`` on."""
         rows = np.array(numbers, np.int64).reshape(-1, self.width)
         first = part - self.bases[source]
-        places = np.arange(first, first + rows.shape[0]) % ATTACHED_LENGTH
+        places = np.arange(first, first + rows.shape[0]) % RING
         self.machine.me.attached[source, places] = rows
 
     def has_received(self, source: int, part: int, now: float) -> None:

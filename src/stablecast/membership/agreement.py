@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from stablecast.membership.actions import Action
 from stablecast.membership.joining import Newcomer
-from stablecast.membership.merging import describe, precedence
+from stablecast.membership.merging import describe, fit_together, precedence
 from stablecast.membership.messages import (
     Elsewhere,
     Farewell,
@@ -318,10 +318,13 @@ class Agreement(Newcomer):
             self._send_to_address(self._description(view, answer=True), other)
 
     def _weigh(self, frame: Probe, view: View, other: Address, sender: Peer, now: float) -> None:
-        is_better = precedence(frame) > precedence(self._description(view))
+        own = self._description(view)
+        if not fit_together(frame, own):
+            return
+        is_better = precedence(frame) > precedence(own)
         if is_better and frame.answer:
             if now >= self._distrust_until:
                 self._merge_into = sender.address  # it lives; the leader that it names may not any more
                 self._consider(now)
         elif is_better or (frame.answer and other != sender.address):
-            self._send_to_address(self._description(view), other)
+            self._send_to_address(own, other)

@@ -7,12 +7,14 @@ out to be gone is given up for a new one; nothing of an attempt is ever changed 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stablecast.membership.actions import Left, Numbers, Randomness, Timing
+from stablecast.membership.capacity import who_fits, why_not
 from stablecast.membership.change import Change, in_words, next_view
 from stablecast.membership.following import Follower
-from stablecast.membership.lobby import Lobby
+from stablecast.membership.lobby import Lobby, Visitor
 from stablecast.membership.merging import Outlook
 from stablecast.membership.messages import (
     Elsewhere,
@@ -23,6 +25,7 @@ from stablecast.membership.messages import (
     Leave,
     Promised,
     Proposal,
+    Refuse,
     Synced,
 )
 from stablecast.membership.standing import NOTHING, Peer
@@ -88,13 +91,16 @@ class Leader(Follower):
     def _has_reason(self, now: float) -> bool:
         if self.view is None:
             return False
-        if self._stopped or self._merge_into is not None or self._asked_to_unblock or self._gathered(now):
+        if self._stopped or self._merge_into is not None or self._asked_to_unblock:
+            return True
+        if self._gathered(self.view, now):
             return True
         away = (*self._gone, *self._suspected, *self._left_out, *self._leavers)
         return any(self.view.rank_of(session) >= 0 for session in away)
 
-    def _gathered(self, now: float) -> bool:
-        waiting = self._lobby.waiting(now)
+    def _gathered(self, view: View, now: float) -> bool:
+        """Tell whether somebody waits who fits, and has waited for others to come along."""
+        waiting = self._admitted(self._who_remains(view), now)
         return bool(waiting) and now >= waiting[0].first + self.timing.gather
 
     def _begin(self, now: float) -> None:
@@ -102,11 +108,11 @@ class Leader(Follower):
         view = self.view
         assert view is not None  # _consider has looked
         self._top = max(self._top, view.epoch) + 1
-        stay = [m for m in view.members if m.session == self.me.session or not self._is_out(m.session)]
+        stay = self._who_stays(view)
         self._change = change = Change(
             proposal=(self._top, self.me.session),
             old=view,
-            survivors=tuple(member for member in stay if member.session not in self._leavers),
+            survivors=tuple(self._who_remains(view)),
             leavers=tuple(member for member in stay if member.session in self._leavers),
             since=now,
             # Nobody but who comes along may be in a view that dissolves: all are told to have its cut.
@@ -117,6 +123,14 @@ class Leader(Follower):
             change.flushed[self.me.session] = self._flushed
         self._ask_awaited()
         self._advance(now)
+
+    def _who_stays(self, view: View) -> list[MemberInfo]:
+        """Return the members that are not believed gone, those who want to leave among them."""
+        return [m for m in view.members if m.session == self.me.session or not self._is_out(m.session)]
+
+    def _who_remains(self, view: View) -> list[MemberInfo]:
+        """Return the members that are to be in the next view."""
+        return [member for member in self._who_stays(view) if member.session not in self._leavers]
 
     def _is_out(self, session: int) -> bool:
         return session in self._left_out or super()._is_out(session)
@@ -146,7 +160,7 @@ class Leader(Follower):
             self._begin_sync(change, now)
 
     def _begin_sync(self, change: Change, now: float) -> None:
-        visitors = () if change.contact is not None else self._lobby.waiting(now)
+        visitors = () if change.contact is not None else self._admitted(change.survivors, now)
         if not change.survivors and not visitors:
             self._bid_farewell(change)
             self._finish("everyone left")
@@ -169,6 +183,17 @@ class Leader(Follower):
                 change.synced.add(self.me.session)
         self._ask_awaited()
         self._advance(now)
+
+    def _admitted(self, stay: Sequence[MemberInfo], now: float) -> tuple[Visitor, ...]:
+        """Return who waits and fits into a view with those who stay; refuse the others."""
+        waiting = self._lobby.waiting(now)
+        chosen = who_fits(stay, [visitor.member for visitor in waiting])
+        sessions = {member.session for member in chosen}
+        for visitor in waiting:
+            if visitor.member.session not in sessions:
+                self._lobby.drop(visitor.member.session)
+                self._send(Refuse(why_not([*stay, *chosen], visitor.member, self.protocol)), visitor.member)
+        return tuple(visitor for visitor in waiting if visitor.member.session in sessions)
 
     def _reason(self, change: Change, joiners: tuple[MemberInfo, ...]) -> str:
         """Say in words why the view changes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from stablecast.membership.capacity import fits, lesser, most_of
 from stablecast.membership.messages import Probe
 from stablecast.membership.view import Address, View
 
@@ -35,7 +36,13 @@ def describe(view: View, leader: Address, *, group: str, protocol: str, answer: 
         leader_port=leader[1],
         answer=answer,
         protocol=protocol,
+        most=most_of(view.members),
     )
+
+
+def fit_together(one: Probe, other: Probe) -> bool:
+    """Tell whether two views can become one."""
+    return fits(one.size + other.size, lesser(one.most, other.most))
 
 
 class Outlook:

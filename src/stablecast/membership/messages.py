@@ -147,6 +147,8 @@ class Probe(Frame, tag=33, frozen=True):
     """Whether this answers another probe."""
     protocol: str = ""
     """What it runs; views of different protocols do not merge."""
+    most: Whole = 0
+    """Most members that it can have, 0 for any number; views that have more together do not merge."""
 
 
 class Alive(Frame, tag=34, frozen=True):

@@ -27,6 +27,8 @@ class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
     port: Whole
     zone: str = ""
     """Where it is, for stability levels by zone; may be empty."""
+    most: Whole = 0
+    """Most members of a view that it can send in; 0 for any number."""
 
     @property
     def address(self) -> Address:

@@ -10,9 +10,12 @@ from functools import cached_property
 from typing import Any
 
 from stablecast.errors import InvalidInput
+from stablecast.live.attached import members_most
 from stablecast.live.choice import Choice, absolute, choose, read_options
 from stablecast.live.injection import Injection
 from stablecast.live.options import LARGEST_PAYLOAD
+from stablecast.live.transport import LARGEST_ON_LOOPBACK
+from stablecast.membership.capacity import ANY_NUMBER
 
 MEMBERS_MOST = 64
 LOSS_MOST = 0.5
@@ -63,7 +66,9 @@ class DemoOptions:
         _check_range("--reorder", self.reorder, 0, 1)
         _check_range("--rate", 1 if self.rate is None else self.rate, 0.1, 10_000_000)
         _check_range("--deadline", 1 if self.deadline is None else self.deadline, 1, 86_400)
-        self.choice  # noqa: B018  # it is checked when it is made
+        most = members_most(self.choice, LARGEST_ON_LOOPBACK)
+        if most != ANY_NUMBER:
+            _check_range(f"--members with protocol '{self.choice.protocol.name}'", self.members, 2, most)
 
     @cached_property
     def choice(self) -> Choice:

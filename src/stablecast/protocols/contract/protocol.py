@@ -64,7 +64,7 @@ class Kernels:
     arrays: Callable[[Sizes], int] | None = None
     """Most messages among them that carry arrays of their own; by default all."""
     attached: Callable[[Sizes], int] = lambda sizes: 0
-    """Numbers that ``attach`` puts into a data message."""
+    """Numbers that ``attach`` puts into a data message; no fewer in a larger group."""
 
 
 @dataclass(frozen=True, kw_only=True)

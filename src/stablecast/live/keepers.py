@@ -1,0 +1,96 @@
+"""Who keeps a run until it is stable, and whom to ask for one that is missing.
+
+Who keeps it
+    With the policy ``until-stable`` every member that has received it.  With ``two-buffers`` its source, and
+    of those who have received it the ones that a hash of the run and the member chooses: the lower a member's
+    hash, the more likely it is one.  A run is named by its source and its first part.  All members of a view
+    know the same sessions, so they come to the same hashes.
+Whom to ask
+    What is missing begins where a run begins, so whoever lacks it knows the hash of the first run that it
+    lacks.  It asks one member after the other, those that are suspected last: first those that are chosen to
+    keep it, then those that are known to have received it, and each in the order of their hashes.  So in the
+    end everyone was asked, and a keeper is found whatever policy and number of copies it was told.  What is
+    known of others may be old, so it does not count more than the choice.
+Who is asked before
+    The source, twice: it keeps its own.  While the view ends, the member that SYNC names, if it is sure to
+    keep what it has received: it is the source, or everyone keeps everything.  Every fourth request goes to
+    another member, since it may be out of reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stablecast.live.streams import Run
+from stablecast.membership.detector import Detector
+from stablecast.membership.view import View
+from stablecast.multicast.bufferers import buffers, is_below, named
+
+ASK_SOURCE_TRIES = 2
+"""Requests that go to the source before others are asked."""
+ASK_OTHERS_EVERY = 4
+HASH_MASK = (1 << 32) - 1
+
+Range = tuple[int, int]
+"""The first and the last of some parts."""
+
+
+class Keepers:
+    """Who keeps what in one view, as one of its members sees it."""
+
+    def __init__(
+        self, view: View, rank: int, *, policy: str, copies: int, has: list[list[int]], detector: Detector
+    ) -> None:
+        self.holders: Sequence[int] | None = None
+        """While the view ends, for each source the session of a member that has received all of the cut."""
+        self._view = view
+        self._rank = rank
+        self._all_keep = policy == "until-stable"
+        self._copies = copies
+        self._has = has
+        self._detector = detector
+        self._hash = named("mix")
+        self._hashed = [member.session & HASH_MASK for member in view.members]
+
+    def keeps(self, source: int, run: Run) -> bool:
+        """Tell whether this member is chosen to keep a run of a source."""
+        message = (self._hashed[source], run.part)
+        return buffers(self._hashed[self._rank], message, len(self._hashed), self._copies, by=self._hash)
+
+    def whom_to_ask(
+        self, source: int, ranges: list[Range], *, tries: int, now: float
+    ) -> dict[int, list[Range]]:
+        """Return what to ask of whom, by rank, after so many requests that brought nothing."""
+        holder = self._sure_holder(source)
+        if self.holders is None:
+            if tries < ASK_SOURCE_TRIES:
+                return {source: ranges}
+            turn = tries - ASK_SOURCE_TRIES
+        elif holder is None:
+            turn = tries
+        elif tries % ASK_OTHERS_EVERY != ASK_OTHERS_EVERY - 1:
+            return {holder: ranges}
+        else:
+            turn = tries // ASK_OTHERS_EVERY
+        asked: dict[int, list[Range]] = {}
+        suspects = self._detector.suspects(now)
+        for first, last in ranges:
+            order = self._likeliest_first(source, first, suspects)
+            asked.setdefault(order[turn % len(order)], []).append((first, last))
+        return asked
+
+    def _sure_holder(self, source: int) -> int | None:
+        """Return the rank of another member that is sure to keep all of a source's cut, None if nobody is."""
+        if self.holders is None:
+            return None
+        rank = self._view.rank_of(self.holders[source])
+        is_sure = rank == source or (self._all_keep and rank >= 0)
+        return rank if is_sure and rank != self._rank else None
+
+    def _likeliest_first(self, source: int, part: int, suspects: frozenset[int]) -> list[int]:
+        def key(rank: int) -> tuple[bool, bool, bool, float]:
+            hashed = self._hash(self._hashed[source], part, self._hashed[rank])
+            keeps = self._all_keep or rank == source or is_below(hashed, len(self._hashed), self._copies)
+            return rank in suspects, not keeps, self._has[rank][source] < part, hashed
+
+        return sorted((rank for rank in range(len(self._hashed)) if rank != self._rank), key=key)
