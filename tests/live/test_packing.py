@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,15 @@ def test_what_the_protocol_attaches_goes_with_each_part_and_still_fits():
         count = len(run.payloads) if isinstance(run, Data) else 1
         assert len(run.attached) == 2 * count
         assert bytes_of(run) <= 1_400
+
+
+@pytest.mark.parametrize("payload", [b"", b"x", bytes(1_000)])
+def test_a_message_is_sent_even_if_what_is_attached_fills_more_than_a_datagram(payload):
+    packing = packer(attach=lambda part: [2**62] * 300, width=300)
+    runs = [*packing.add(payload), *packing.flush()]
+    assert b"".join(run.chunk for run in runs) == payload
+    assert [run.part for run in runs] == list(range(1, packing.parts + 1))
+    assert (runs[-1].index, runs[-1].count) == (len(runs) - 1, len(runs))
 
 
 def test_numbers_go_on_from_the_view_before():

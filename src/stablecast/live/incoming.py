@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from stablecast.live.in_view import InView
+from stablecast.live.pieces import Pieces
 from stablecast.live.wire import (
     EVERYONE,
     AnyFrame,
@@ -16,11 +17,14 @@ from stablecast.live.wire import (
     Hello,
     History,
     Nak,
+    Piece,
     Progress,
     SentSoFar,
     Stability,
     Thanks,
     Welcome,
+    WholeFrame,
+    decode,
     unpack,
 )
 from stablecast.membership.messages import Alive, Join, Refuse
@@ -42,6 +46,7 @@ class Incoming:
         self._engine = engine
         self.met: dict[Address, int] = {}
         """Sessions that have answered a challenge, by address."""
+        self._pieces = Pieces()
 
     def take(self, datagram: bytes, address: Address, now: float) -> None:
         """Take in a datagram."""
@@ -58,7 +63,10 @@ class Incoming:
             engine.counters.misdirected += 1
         elif engine.trust.trusted(opened.session):
             for frame in frames:
-                self._take(frame, opened.session, address, now)
+                if isinstance(frame, Piece):
+                    self._take_piece(frame, opened.session, address, now)
+                else:
+                    self._take(frame, opened.session, address, now)
         else:
             self._take_of_stranger(frames, opened.session, address, now)
 
@@ -81,7 +89,16 @@ class Incoming:
             self.met[address] = session
             engine.do(engine.agreement.met(address, now), now)
 
-    def _take(self, frame: AnyFrame, session: int, address: Address, now: float) -> None:
+    def _take_piece(self, piece: Piece, session: int, address: Address, now: float) -> None:
+        packed = self._pieces.add(piece, session)
+        if packed is None:
+            return
+        try:
+            self._take(decode(packed), session, address, now)
+        except msgspec.DecodeError:
+            self._engine.counters.malformed += 1
+
+    def _take(self, frame: WholeFrame, session: int, address: Address, now: float) -> None:
         engine = self._engine
         if isinstance(frame, Data | Fragment):
             here = self._in_view_of(frame.view, now)

@@ -1,4 +1,7 @@
-"""What leaves a member: frames gather, fill datagrams, are sealed and sent; data at no more than a rate."""
+"""What leaves a member: frames gather, fill datagrams, are sealed and sent; data at no more than a rate.
+
+No datagram is larger than the transport's ``largest``: a frame that does not fit goes in pieces.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ from collections import deque
 
 from stablecast.live.flow import Pacer
 from stablecast.live.in_view import InView
+from stablecast.live.pieces import cut
 from stablecast.live.seal import OVERHEAD, Seal
 from stablecast.live.sides import Log
 from stablecast.live.stats import Counters
 from stablecast.live.transport import Transport
-from stablecast.live.wire import INSIDE_BYTES, AnyFrame, Data, Fragment, encode, pack, pack_encoded
+from stablecast.live.wire import INSIDE_BYTES, AnyFrame, Data, Fragment, encode, pack_encoded
 from stablecast.membership.view import Address
 
 
@@ -34,7 +38,7 @@ class Outgoing:
         """Have a run of this member's messages sent to all others."""
         packed = encode(run)
         self._counters.data_bytes += len(packed)
-        self._data.append(packed)
+        self._data.extend(self._fitting(packed))
 
     def to_rank(self, frame: AnyFrame, rank: int) -> None:
         """Have a frame sent to one member of the view."""
@@ -53,10 +57,11 @@ class Outgoing:
 
     def to_address(self, frame: AnyFrame, address: Address, session: int) -> None:
         """Send a frame at once."""
-        inside = pack([frame], session)
-        self._counters.control_bytes += len(inside)
+        packed = encode(frame)
+        self._counters.control_bytes += len(packed)
         self._write_down()
-        self._transport.send(self._seal.close(inside), [address])
+        for piece in self._fitting(packed):
+            self._transport.send(self._seal.close(pack_encoded([piece], session)), [address])
 
     @property
     def has_data(self) -> bool:
@@ -100,10 +105,18 @@ class Outgoing:
         if self._log is not None:
             self._log.flush()
 
+    def _fitting(self, packed: bytes) -> list[bytes]:
+        """Return a frame as it is, or in pieces if it does not fit into a datagram."""
+        return [packed] if len(packed) <= self._room else cut(packed, self._room)
+
     def _fitted(self, frames: list[bytes]) -> list[list[bytes]]:
         groups: list[list[bytes]] = []
         room = -1
         for frame in frames:
+            if len(frame) > self._room:
+                groups += [[piece] for piece in cut(frame, self._room)]
+                room = -1
+                continue
             if len(frame) > room:
                 groups.append([])
                 room = self._room

@@ -14,6 +14,9 @@ PAYLOAD_BYTES = 5
 """Bytes of a payload beside its content, at most."""
 NUMBER_BYTES = 9
 RUN_MESSAGES = 4096
+CHUNK_LEAST = 128
+"""Bytes of a message that go with each part at least, however much the protocol attaches; the frame may then
+be too large for a datagram, and goes in pieces."""
 
 Attach = Callable[[int], list[int]]
 """Returns what the stability protocol puts into a part."""
@@ -80,8 +83,8 @@ class Packer:
         return [run]
 
     def _split(self, payload: bytes) -> list[Run]:
-        chunk_bytes = self._room - self._each
-        chunks = [payload[at : at + chunk_bytes] for at in range(0, len(payload), chunk_bytes)]
+        chunk_bytes = max(self._room - self._each, CHUNK_LEAST)
+        chunks = [payload[at : at + chunk_bytes] for at in range(0, len(payload) or 1, chunk_bytes)]
         self.messages += 1
         seq, count, stable = self.messages, len(chunks), self._stable()
         runs: list[Run] = []
