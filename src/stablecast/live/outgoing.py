@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 
+import msgspec
+
 from stablecast.live.flow import Pacer
 from stablecast.live.in_view import InView
 from stablecast.live.pieces import cut
@@ -15,7 +17,11 @@ from stablecast.live.sides import Log
 from stablecast.live.stats import Counters
 from stablecast.live.transport import Transport
 from stablecast.live.wire import INSIDE_BYTES, AnyFrame, Data, Fragment, encode, pack_encoded
+from stablecast.membership.messages import Trial, TrialPassed
 from stablecast.membership.view import Address
+
+LONG_PADDING = 256
+"""Bytes of padding from which on, up to 65,535, its length is written in the same number of bytes."""
 
 
 class Outgoing:
@@ -56,8 +62,8 @@ class Outgoing:
         self._for_all.append(packed)
 
     def to_address(self, frame: AnyFrame, address: Address, session: int) -> None:
-        """Send a frame at once."""
-        packed = encode(frame)
+        """Send a frame at once; a trial of the way fills its datagram."""
+        packed = encode(self._filled(frame) if isinstance(frame, Trial | TrialPassed) else frame)
         self._counters.control_bytes += len(packed)
         self._write_down()
         for piece in self._fitting(packed):
@@ -99,6 +105,12 @@ class Outgoing:
                     to = here.view.members[rank]
                     for group in self._fitted(frames):
                         self._transport.send(self._seal.close(pack_encoded(group, to.session)), [to.address])
+
+    def _filled(self, frame: Trial | TrialPassed) -> Trial | TrialPassed:
+        """Return a trial with as much padding as fits into a datagram."""
+        short = msgspec.structs.replace(frame, padding=bytes(LONG_PADDING))
+        padding = bytes(LONG_PADDING + self._room - len(encode(short)))
+        return msgspec.structs.replace(frame, padding=padding)
 
     def _write_down(self) -> None:
         """Have the log written before others can know of what it tells: this process may be killed."""

@@ -149,6 +149,23 @@ class Probe(Frame, tag=33, frozen=True):
     """What it runs; views of different protocols do not merge."""
 
 
+class Trial(Frame, tag=35, frozen=True):
+    """Show that you receive this, which fills a datagram: then you can be let in."""
+
+    stamp: Whole
+    """The sender's clock in microseconds."""
+    padding: bytes = b""
+    """What fills the datagram."""
+
+
+class TrialPassed(Frame, tag=36, frozen=True):
+    """I have received your trial; this fills a datagram too."""
+
+    stamp: Whole
+    """That of the trial."""
+    padding: bytes = b""
+
+
 class Alive(Frame, tag=34, frozen=True):
     """Signs of life, one's own and those heard of; sent to a few members at a time."""
 
@@ -178,5 +195,7 @@ MembershipFrame = (
     | Leave
     | Farewell
     | Probe
+    | Trial
+    | TrialPassed
     | Alive
 )
