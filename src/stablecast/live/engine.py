@@ -21,6 +21,7 @@ from stablecast.live.outcomes import Outcomes
 from stablecast.live.outgoing import Outgoing
 from stablecast.live.packing import Packer
 from stablecast.live.results import Delivery, Event, Settled
+from stablecast.live.round_trips import RoundTrips
 from stablecast.live.seal import Seal
 from stablecast.live.sides import Listener, Log
 from stablecast.live.stats import Counters, TimeHistogram
@@ -90,6 +91,7 @@ class Engine:
         self.in_view: InView | None = None
         self.packer: Packer | None = None
         self.window = Window(options.buffer_bytes, transport.largest)
+        self.trips = RoundTrips()
         self.outcomes = Outcomes(me.label)
         self.past: dict[str, Outcomes] = {}
         self.waiting = 0
@@ -255,7 +257,7 @@ class Engine:
             if kept.seq > before:
                 self.times.observe(now - kept.at, kept.seq - before)
                 before = kept.seq
-        self.window.became_stable(size)
+        self.window.became_stable(size, self.trips.longest())
         self.outcomes.became_stable(here.own.stable_seq, self.view_events.survivors(here), now)
         self._went_on = True
 
@@ -342,6 +344,7 @@ class Engine:
         if me.label != self.outcomes.label or not self.counters.views:
             self._new_incarnation(me)
         self.counters.views += 1
+        self.trips.keep(view.sessions)
         self.in_view = InView(
             view,
             self.session,
@@ -349,6 +352,7 @@ class Engine:
             options=self.options,
             around=self,
             rng=self.rng,
+            trips=self.trips,
             now=now,
         )
         rank = self.in_view.rank
@@ -462,7 +466,7 @@ class Engine:
         here = self.in_view
         if here is not None:
             for run in runs:
-                here.add_own(run, now)
+                self.window.was_sent(here.add_own(run, now))
                 self.outgoing.data(run)
 
     def _send_data(self, now: float, *, at_once: bool = False) -> None:

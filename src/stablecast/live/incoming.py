@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from stablecast.live.engine import Engine
 
 MET_MOST = 1024
+LOSSES_STEPS = 4
+"""Steps for which losses are counted together at least; a round trip if that is longer."""
 
 Introduction = Hello | Welcome | Thanks
 Control = Stability | Nak | SentSoFar | Progress | Alive
@@ -141,9 +143,10 @@ class Incoming:
             if here.limit is None and not here.take_stability(frame, rank, now):
                 engine.counters.malformed += 1
         elif isinstance(frame, Nak):
-            here.answer(frame, rank, now)
-            if here.own_lost_at == now:
-                engine.window.was_lost(now, 4 * here.pace.step)
+            lost = here.answer(frame, rank, now)
+            if lost and engine.trips.knows(here.view.members[rank].session):  # before, it may just be late
+                pause = max(LOSSES_STEPS * here.pace.step, engine.trips.longest())
+                engine.window.was_lost(lost, rank, now, pause)
         elif isinstance(frame, SentSoFar):
             here.take_sent_so_far(frame, rank, now)
         elif isinstance(frame, Progress):

@@ -14,6 +14,7 @@ from stablecast.live.results import (
     Released,
     ViewChanged,
 )
+from stablecast.live.stalls import Stalls
 from stablecast.live.streams import Kept, Run, Stream
 from stablecast.live.wire import Data
 from stablecast.membership.actions import Begin
@@ -46,6 +47,7 @@ class ViewEvents:
         self._gone: frozenset[str] = frozenset()
         self._departs = False
         self.tells_releases = False
+        self._stalls = Stalls()
         self._line = engine.options.group
 
     def survivors(self, here: InView) -> tuple[str, ...]:
@@ -75,6 +77,9 @@ class ViewEvents:
         before, self._line = self._line, begin.view.line
         for member in begin.gone:
             engine.tell(MemberFailed(member.label))
+        resumed = self._stalls.over(now)
+        if resumed is not None:
+            engine.tell(resumed)
         log = engine.log
         if log is None or not begin.led:
             return
@@ -112,6 +117,9 @@ class ViewEvents:
             self._suspected = suspected
             engine.do(engine.agreement.suspect(suspected, now), now)
         if here is engine.in_view and here.limit is None:
+            news = self._stalls.look(here, now)
+            if news is not None:
+                engine.tell(news)
             for rank, member in enumerate(here.view.members):
                 if rank != here.rank:
                     since = held_since(here, rank)

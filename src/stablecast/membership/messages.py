@@ -178,6 +178,18 @@ class Alive(Frame, tag=34, frozen=True):
     """For each source by rank, the last part that the sender of this frame knows to be everywhere."""
     full: bool = False
     """Whether its application takes nothing at present, so that it cannot take more in."""
+    stamp: Whole = 0
+    """The sender's clock in microseconds; 0 for none."""
+    echo: tuple[Whole, Whole] = (0, 0)
+    """The last stamp of the member that this is for, and for how many microseconds it was kept."""
+    round: Whole = 0
+    """Which round of reports goes on; 0 for none."""
+    least: tuple[Whole, ...] = ()
+    """For each source by rank, the last part that everyone in the round has."""
+    inside: bytes = b""
+    """Who is in the round: one bit for each rank, the lowest first."""
+    dead: tuple[tuple[Whole, Whole, Whole], ...] = ()
+    """Links that carry nothing: ranks of sender and receiver, and the receiver's count when it said so."""
 
 
 MembershipFrame = (
