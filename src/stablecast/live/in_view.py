@@ -13,7 +13,7 @@ import msgspec
 
 from stablecast.live.options import Options
 from stablecast.live.pace import Pace
-from stablecast.live.reports import Rounds
+from stablecast.live.reports import Rounds, Told, is_inside
 from stablecast.live.round_trips import NO_ECHO, RoundTrips, Stamps
 from stablecast.live.streams import Kept, Run, Stream, last_part, size_of
 from stablecast.live.tracker import Tracker
@@ -115,6 +115,7 @@ class InView:
         bases = [parts for parts, _ in numbers]
         self.has = [list(bases) for _ in bases]
         """For each member, its last part of each source that was heard of."""
+        self._reported = [now] * self.size
         self.limit: list[int] | None = None
         """While the view ends, the last part of each source that may be taken in."""
         self.repairs_asked = 0
@@ -382,9 +383,10 @@ class InView:
         if frame.ask:
             self._around.to_rank(Progress(self.view.id, rank, self.streams[rank].prefix), rank)
 
-    def take_progress(self, frame: Progress, rank: int) -> None:
+    def take_progress(self, frame: Progress, rank: int, now: float) -> None:
         """Hear how far a member has come with a source."""
         if 0 <= frame.source < self.size:
+            self._reported[rank] = now
             self.has[rank][frame.source] = max(self.has[rank][frame.source], frame.part)
 
     def take_alive(self, frame: Alive, rank: int, now: float) -> None:
@@ -398,16 +400,30 @@ class InView:
             self._trips.sample(self._sessions[rank], seconds)
         elif frame.stamp and not self._trips.knows(self._sessions[rank]):
             self._send_alive([rank], now)
+        self._reported[rank] = now
         has = self.has[rank]
         for source in range(self.size):
             has[source] = max(has[source], frame.received[source])
             self.hear_of(source, frame.received[source], rank, now)
             self.tracker.take_stable(source, frame.stable[source])
         self.links.take(frame.dead)
-        if frame.round:
-            told = (frame.round, frame.least, frame.inside)
-            for source, part in enumerate(self._rounds.take(told, self.prefixes(), now)):
-                self.tracker.take_stable(source, part)
+        if frame.round and len(frame.least) == self.size:
+            self._take_round((frame.round, frame.least, frame.inside), now)
+
+    def _take_round(self, told: Told, now: float) -> None:
+        """Hear what everyone has that is in a round, and conclude what is stable if that is everyone."""
+        for source, part in enumerate(self._rounds.take(told, self.prefixes(), now)):
+            self.tracker.take_stable(source, part)
+        _, least, inside = told
+        for rank in range(self.size):
+            if is_inside(inside, rank) and not self.links.hears(rank):
+                self.has[rank] = list(map(max, self.has[rank], least))
+
+    def has_had_its_turn(self, rank: int, since: float, now: float) -> bool:
+        """Tell whether a member would have said by now that it has what was sent at a time."""
+        turn = 2 * self.detector.turn_s + self.detector.every
+        said = self._reported[rank] >= since + self._trips.mean(self._sessions[rank])
+        return said or now - self._reported[rank] > turn
 
     @property
     def patience(self) -> float:

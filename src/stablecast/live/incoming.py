@@ -150,7 +150,7 @@ class Incoming:
         elif isinstance(frame, SentSoFar):
             here.take_sent_so_far(frame, rank, now)
         elif isinstance(frame, Progress):
-            here.take_progress(frame, rank)
+            here.take_progress(frame, rank, now)
             engine.note_progress()
         else:
             here.take_alive(frame, rank, now)

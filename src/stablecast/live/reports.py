@@ -25,6 +25,11 @@ Told = tuple[int, tuple[int, ...], bytes]
 NO_ROUND: Told = (0, (), b"")
 
 
+def is_inside(inside: bytes, rank: int) -> bool:
+    """Tell whether a member is in a round."""
+    return rank >> 3 < len(inside) and bool(inside[rank >> 3] >> (rank & 7) & 1)
+
+
 class Rounds:
     """One member's part in the rounds of one view."""
 

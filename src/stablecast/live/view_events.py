@@ -122,7 +122,7 @@ class ViewEvents:
                 engine.tell(news)
             for rank, member in enumerate(here.view.members):
                 if rank != here.rank:
-                    since = held_since(here, rank)
+                    since = held_since(here, rank, now)
                     for step in engine.slow.holding(member.session, since, now, key=member.name):
                         self._take_step(here, step, now)
 
@@ -197,11 +197,17 @@ def _sizes(kept: Kept) -> list[int]:
     return [kept.large]
 
 
-def held_since(here: InView, rank: int) -> float | None:
-    """Return since when a member holds back the oldest message that it is not known to have."""
+def held_since(here: InView, rank: int, now: float) -> float | None:
+    """Return since when a member holds back the oldest message that it is not known to have.
+
+    A member that may have it by now, and has just not had its turn to say so, holds nothing back.  Of one
+    that cannot be heard, what it has is known by way of others, later.
+    """
     times = [
         oldest.at
         for source, stream in enumerate(here.streams)
         if (oldest := stream.oldest) is not None and here.has[rank][source] < oldest.last
     ]
-    return min(times, default=None)
+    if not times or not here.has_had_its_turn(rank, min(times), now):
+        return None
+    return min(times) + (0.0 if here.links.hears(rank) else 2 * here.patience)

@@ -63,7 +63,8 @@ class Detector:
         self._counters = [0] * size
         self._last_heard = [now] * size
         self._last_direct = [now] * size
-        self._turn_s = every * -(-(size - 1) // max(self._fan_out, 1))
+        self.turn_s = every * -(-(size - 1) // max(self._fan_out, 1))
+        """Seconds in which everyone has a turn; two turns of the same member may be twice as far apart."""
         self._turns: list[int] = []
 
     def tick(self, now: float) -> list[int]:
@@ -130,7 +131,7 @@ class Detector:
 
     def unheard(self, now: float) -> list[int]:
         """Return the ranks that live, as others say, and from which nothing has come for long."""
-        patience = UNHEARD_TURNS * self._turn_s
+        patience = UNHEARD_TURNS * self.turn_s
         return [
             rank
             for rank, last in enumerate(self._last_direct)
