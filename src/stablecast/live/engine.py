@@ -11,6 +11,7 @@ import random
 from collections import deque
 from itertools import repeat
 
+from stablecast.live.acquaintances import Acquaintances
 from stablecast.live.flow import Window
 from stablecast.live.history import Archive
 from stablecast.live.in_view import InView
@@ -76,6 +77,7 @@ class Engine:
         self.session = self.rng.getrandbits(64) or 1
         self.seal = Seal(options.group, self.session, keyring=keyring)
         self.trust = Trust(self.session, self.rng.getrandbits(256).to_bytes(32, "big"))
+        self.acquaintances = Acquaintances(self.trust, self.seal)
         host, port = address
         name = options.member or f"{host}:{port}"
         me = MemberInfo(self.session, name, 1, host, port, options.zone)
@@ -291,9 +293,7 @@ class Engine:
                 case Dissolved(_, left):
                     self._dissolve(left, now)
                 case TrustSessions(sessions):
-                    for session in sessions - {self.session}:
-                        self.trust.trust(session)
-                        self.seal.keep(session)
+                    self.acquaintances.named(sessions - {self.session})
                 case JoinFailed(tried, reason):
                     self._listener.join_failed(tried, reason)
                 case Left(reason):
@@ -345,6 +345,7 @@ class Engine:
             self._new_incarnation(me)
         self.counters.views += 1
         self.trips.keep(view.sessions)
+        self.acquaintances.began(view.sessions, self.session)
         self.in_view = InView(
             view,
             self.session,

@@ -80,6 +80,8 @@ class Archive:
         while self._bytes > self._budget:
             old, seq = self._order.popleft()
             self._bytes -= len(self._kept[old].pop(seq))
+            if not self._kept[old]:
+                del self._kept[old]
 
     def _put(self, label: str, seq: int, payload: bytes) -> None:
         self._kept.setdefault(label, {})[seq] = payload

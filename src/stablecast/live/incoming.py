@@ -64,6 +64,7 @@ class Incoming:
         if to not in (EVERYONE, engine.session):
             engine.counters.misdirected += 1
         elif engine.trust.trusted(opened.session):
+            engine.acquaintances.heard(opened.session)
             for frame in frames:
                 if isinstance(frame, Piece):
                     self._take_piece(frame, opened.session, address, now)
@@ -85,7 +86,7 @@ class Incoming:
         for answer in engine.trust.receive(frame, session, now):
             engine.outgoing.to_address(answer, address, session)
         if engine.trust.trusted(session) and self.met.get(address) != session:
-            engine.seal.keep(session)
+            engine.acquaintances.met(session)
             if len(self.met) >= MET_MOST:
                 self.met.clear()
             self.met[address] = session
