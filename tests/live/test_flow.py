@@ -1,6 +1,6 @@
 import pytest
 
-from stablecast.live.flow import BURST, WINDOW_FIRST, WINDOW_LEAST, Pacer, Window
+from stablecast.live.flow import BURST, TOLERATED, WINDOW_FIRST, WINDOW_LEAST, Pacer, Window
 
 MIB = 1 << 20
 
@@ -12,30 +12,55 @@ def test_a_window_is_never_larger_than_the_share():
     assert window.size == 100_000
 
 
-def test_a_window_doubles_until_the_first_loss():
+def lose_much(window, now, by=1):
+    """Have one member ask for more than is tolerated."""
+    window.was_lost(int(TOLERATED * window.size) + 1, by, now, 0.1)
+
+
+def test_a_window_doubles_until_much_is_lost():
     window = Window(64 * MIB, 1_400)
     assert window.size == WINDOW_FIRST
     window.became_stable(WINDOW_FIRST)
     assert window.size == 2 * WINDOW_FIRST
-    window.was_lost(1.0, 0.1)
+    lose_much(window, 1.0)
     assert window.size == pytest.approx(1.4 * WINDOW_FIRST)
     window.became_stable(int(window.size))
     assert window.size == pytest.approx(1.4 * WINDOW_FIRST + 1_400, abs=2)
 
 
-def test_one_loss_that_many_ask_about_shrinks_the_window_once():
+def test_a_window_grows_as_fast_over_long_ways_but_by_no_more_than_a_share_of_itself():
+    windows = [Window(64 * MIB, 1_400) for _ in range(4)]
+    for window, trip_s in zip(windows, (0.0, 0.02, 0.04, 10.0), strict=True):
+        lose_much(window, 1.0)
+        before = window.size
+        window.became_stable(int(window.size), trip_s)
+        window.size -= before
+    grown = [window.size for window in windows]
+    assert grown == pytest.approx([1_400, 1_400, 4 * 1_400, 0.7 * WINDOW_FIRST / 8], abs=2)
+
+
+def test_few_losses_leave_a_window_as_it_is():
     window = Window(64 * MIB, 1_400)
-    for _ in range(10):
-        window.was_lost(1.0, 0.1)
+    for k in range(1_000):  # each member loses 1 %, in pauses of their own
+        window.was_sent(100_000)
+        for by in range(5):
+            window.was_lost(1_000, by, 0.05 * k, 0.1)
+    assert window.size == WINDOW_FIRST
+
+
+def test_losses_within_a_pause_shrink_the_window_once():
+    window = Window(64 * MIB, 1_400)
+    for by in range(10):
+        lose_much(window, 1.0, by)
     assert window.size == pytest.approx(0.7 * WINDOW_FIRST)
-    window.was_lost(1.2, 0.1)
+    lose_much(window, 1.2)
     assert window.size == pytest.approx(0.49 * WINDOW_FIRST)
 
 
 def test_losses_leave_a_least_window():
     window = Window(64 * MIB, 1_400)
     for k in range(100):
-        window.was_lost(float(k), 0.1)
+        lose_much(window, float(k))
     assert window.size == WINDOW_LEAST
 
 

@@ -4,37 +4,21 @@ import pytest
 
 from stablecast.live.keepers import Keepers
 from stablecast.live.wire import Data
-from stablecast.membership.detector import Detector
+from stablecast.membership.links import Links
 from stablecast.membership.view import MemberInfo, View
 
 SIZE = 12
 MEMBERS = tuple(MemberInfo(1_000 + 7 * k, f"m{k}", 1, "h", 7000 + k) for k in range(SIZE))
 VIEW = View(1, 1, MEMBERS, "orders", {})
 SOURCE, ME = 0, 11
-NOW = 4.0
-RANGES = [(5, 9), (20, 20)]
+NOBODY = frozenset()
 
 
-class Still:
-    """No randomness."""
-
-    def getrandbits(self, k):
-        return 0
-
-    def random(self):
-        return 0.0
-
-
-def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, silent=()):
-    """Return what a member knows, 4 s after the view began, of which others were silent for 3 s."""
-    session = MEMBERS[rank].session
-    detector = Detector(VIEW, session, fail_after=3.0, every=0.25, rng=Still(), now=0.0)
-    for second in range(5):
-        detector.tick(float(second))
-    for other in set(range(SIZE)) - set(silent):
-        detector.heard(other, NOW)
+def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, unheard=()):
+    links = Links(rank, SIZE)
+    links.look(unheard, [1] * SIZE)
     has = has or [[30] * SIZE for _ in MEMBERS]
-    return Keepers(VIEW, rank, policy=policy, copies=copies, has=has, detector=detector)
+    return Keepers(VIEW, rank, policy=policy, copies=copies, has=has, links=links)
 
 
 def chosen(part, copies=3):
@@ -42,13 +26,13 @@ def chosen(part, copies=3):
     return {rank for rank in range(SIZE) if keepers(rank, copies=copies).keeps(SOURCE, run)}
 
 
-def asked_in_turn(asker, part, tries):
-    return [next(iter(asker.whom_to_ask(SOURCE, [(part, part)], tries=k, now=NOW))) for k in tries]
+def asked_in_turn(asker, part, tries, suspects=NOBODY):
+    return [asker.whom_to_ask(SOURCE, part, tries=k, suspects=suspects) for k in tries]
 
 
 def test_the_source_is_asked_twice_and_then_it_and_those_whom_the_hash_chooses():
     asker = keepers()
-    assert asker.whom_to_ask(SOURCE, RANGES, tries=0, now=NOW) == {SOURCE: RANGES}
+    assert asked_in_turn(asker, 5, range(2)) == [SOURCE, SOURCE]
     for part in range(1, 40):
         first = chosen(part) - {ME} | {SOURCE}
         order = asked_in_turn(asker, part, range(2, 2 + SIZE - 1))
@@ -56,10 +40,9 @@ def test_the_source_is_asked_twice_and_then_it_and_those_whom_the_hash_chooses()
         assert set(order) == set(range(SIZE)) - {ME}  # whatever others were told, in the end everyone
 
 
-def test_each_range_is_asked_of_its_own_keepers():
-    asked = keepers().whom_to_ask(SOURCE, [(part, part) for part in range(1, 40)], tries=2, now=NOW)
-    assert len(asked) > 1
-    assert sorted(wanted for ranges in asked.values() for wanted in ranges) == [(k, k) for k in range(1, 40)]
+def test_each_gap_is_asked_of_its_own_keepers():
+    asker = keepers()
+    assert len({asker.whom_to_ask(SOURCE, part, tries=2, suspects=NOBODY) for part in range(1, 40)}) > 1
 
 
 def test_those_who_are_chosen_are_asked_before_those_who_are_known_to_have_received_it():
@@ -77,10 +60,16 @@ def test_where_all_keep_everything_those_come_first_who_are_known_to_have_receiv
     assert [rank % 2 for rank in order] == [0] * 6 + [1] * 5
 
 
-def test_those_who_are_silent_come_last():
-    silent = chosen(5) - {ME} | {SOURCE}
-    order = asked_in_turn(keepers(silent=silent), 5, range(2, 2 + SIZE - 1))
+def test_those_who_are_suspected_come_last():
+    silent = frozenset(chosen(5) - {ME} | {SOURCE})
+    order = asked_in_turn(keepers(), 5, range(2, 2 + SIZE - 1), silent)
     assert set(order[-len(silent) :]) == silent
+
+
+def test_a_source_that_is_not_heard_directly_is_asked_last():
+    order = asked_in_turn(keepers(unheard=[SOURCE]), 5, range(SIZE - 1))
+    assert order[-1] == SOURCE
+    assert set(order) == set(range(SIZE)) - {ME}
 
 
 @pytest.mark.parametrize("policy", ["two-buffers", "until-stable"])

@@ -164,3 +164,21 @@ def test_who_waits_when_the_group_is_closed_is_told_so():
                 await a.send(b"y")
 
     play(scenario)
+
+
+def test_a_receipt_keeps_its_outcome_through_any_number_of_incarnations():
+    async def scenario():
+        network = Network(seed=4)
+        async with joined(network, "a", "b", "c", fail_after=1.0) as (_, _, c):
+            early = await c.send(b"early")
+            assert isinstance(await early.stable(1.0), stablecast.Stable)
+            for incarnation in range(2, 13):
+                network.partition(["a", "b"], ["c"])
+                await until(lambda: len(c.members) == 1)
+                network.heal()
+                label = f"c#{incarnation}"
+                await until(lambda: c.me == label and len(c.members) == 3)  # noqa: B023  # awaited here
+            assert isinstance(await early.stable(1.0), stablecast.Stable)
+            assert (await early.when(stablecast.at_least(3), 1.0)).members == ("a", "b", "c")
+
+    play(scenario)

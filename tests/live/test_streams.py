@@ -61,15 +61,6 @@ def test_a_run_that_comes_twice_is_kept_once(stream):
     assert stream.ahead_bytes == 0
 
 
-def test_missing_parts_are_named_by_their_first_gaps(stream):
-    for part in (2, 5, 6, 9):
-        stream.put_ahead(data(part, part, b"x"))
-    assert stream.missing(12, 10) == [(1, 1), (3, 4), (7, 8), (10, 12)]
-    assert stream.missing(12, 2) == [(1, 1), (3, 4)]
-    assert stream.missing(6, 10) == [(1, 1), (3, 4)]
-    assert stream.missing(0, 10) == []
-
-
 def test_repairs_are_whole_runs_from_the_asked_part_on(stream):
     runs = [data(1, 1, b"a", b"b"), data(3, 3, b"c"), data(4, 4, b"d", b"e")]
     for run in runs:

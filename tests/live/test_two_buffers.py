@@ -49,7 +49,7 @@ def test_only_a_few_members_keep_what_is_old_and_not_stable():
             for _ in range(40):  # each in a run of its own
                 receipts.append(await groups[0].send(bytes(100)))
                 await asyncio.sleep(0.001)
-            full = groups[1].stats().unstable_bytes
+            full = groups[0].stats().unstable_bytes
             await asyncio.sleep(2.0)
             kept = [group.stats().unstable_bytes for group in groups[1:7]]
             assert sum(kept) < 6 * full / 2

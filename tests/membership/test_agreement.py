@@ -7,7 +7,14 @@ from view_world import Broken, Process, World
 
 from stablecast.errors import InvalidInput
 from stablecast.membership.actions import JoinFailed, Left, Timing
-from stablecast.membership.change import Change, cut_and_holders, keeps_line, next_view, without_oldest
+from stablecast.membership.change import (
+    REMEMBERED_BYTES,
+    Change,
+    cut_and_holders,
+    keeps_line,
+    next_view,
+    without_oldest,
+)
 from stablecast.membership.merging import precedence
 from stablecast.membership.messages import (
     Elsewhere,
@@ -619,6 +626,16 @@ def test_a_thousand_names_are_remembered_and_members_first_of_all():
     assert "n0" in kept
     assert "n5" not in kept
     assert "n6" in kept
+
+
+def test_names_are_remembered_up_to_a_number_of_bytes():
+    many = {f"{k:064d}": 1 for k in range(1_000)}
+    first = f"{0:064d}"
+    kept = without_oldest(many, {first})
+    assert sum(map(len, kept)) <= REMEMBERED_BYTES + len(first)
+    assert first in kept
+    assert list(kept)[-1] == f"{999:064d}"
+    assert len(kept) > 200
 
 
 def test_of_two_views_the_main_line_goes_on_then_the_larger_then_the_later_one():

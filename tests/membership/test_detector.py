@@ -137,3 +137,31 @@ def test_what_cannot_work_is_refused():
         Detector(view_of(2), 100, fail_after=1.0, every=1.0, rng=random.Random(1), now=0.0)
     with pytest.raises(InvalidInput, match="not in view"):
         Detector(view_of(2), 5, fail_after=2.0, every=1.0, rng=random.Random(1), now=0.0)
+
+
+@pytest.mark.parametrize("size", [3, 9, 30])
+def test_a_link_that_carries_nothing_is_noticed_by_its_receiver_alone(size):
+    detectors = everyone(size)
+    run(detectors, until=30.0, silent=set(), broken={(1, 2)})
+    assert [detector.unheard(30.0) for detector in detectors] == [
+        [1] if rank == 2 else [] for rank in range(size)
+    ]
+    run(detectors, until=60.0, begin=30.5, silent=set())
+    assert not any(detector.unheard(60.0) for detector in detectors)
+
+
+def test_a_member_that_is_gone_is_no_dead_link():
+    detectors = everyone(5)
+    run(detectors, until=2.0, silent=set())
+    for now in (2.5, 3.5, 4.5):
+        run(detectors, until=now, begin=now, silent={1})
+        assert not any(detector.unheard(now) for detector in detectors)
+
+
+def test_who_was_paused_does_not_take_its_own_silence_for_dead_links():
+    detectors = everyone(5)
+    run(detectors, until=2.0, silent=set())
+    run(detectors, until=30.0, begin=2.5, silent={2})
+    detectors[2].tick(30.5)
+    detectors[2].merge(detectors[0].counters(), 0, 30.5)
+    assert detectors[2].unheard(30.5) == []

@@ -21,6 +21,8 @@ from stablecast.live.results import (
     Outcome,
     Released,
     Settled,
+    StabilityResumed,
+    StabilityStalled,
     Stable,
     StableInSmallerView,
     ViewChanged,
@@ -106,6 +108,13 @@ def _in_words(event: Event) -> str:
             return f"lagging: {member}, for {seconds:.1f} s"
         case MemberRecovered(member):
             return f"recovered: {member}"
+        case StabilityStalled(seconds, links, members):
+            ways = ", ".join(f"nothing comes from {sender} to {receiver}" for sender, receiver in links)
+            waits = f"waiting for {_names(members)}" if members else ""
+            why = "; ".join(part for part in (ways, waits) if part) or "for no reason that is known"
+            return f"stability stalls, for {seconds:.1f} s: {why}"
+        case StabilityResumed(seconds):
+            return f"stability resumes, after {seconds:.1f} s"
         case MemberExcluded(member, seconds):
             return f"excluded: {member}, too slow for {seconds:.1f} s"
         case MemberEvicted(member, seconds):

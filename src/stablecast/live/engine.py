@@ -11,6 +11,7 @@ import random
 from collections import deque
 from itertools import repeat
 
+from stablecast.live.acquaintances import Acquaintances
 from stablecast.live.attached import UNSTABLE_MOST, members_most
 from stablecast.live.flow import Window
 from stablecast.live.history import Archive
@@ -22,6 +23,7 @@ from stablecast.live.outcomes import Outcomes
 from stablecast.live.outgoing import Outgoing
 from stablecast.live.packing import Packer
 from stablecast.live.results import Delivery, Event, Settled
+from stablecast.live.round_trips import RoundTrips
 from stablecast.live.seal import Seal
 from stablecast.live.sides import Listener, Log
 from stablecast.live.stats import Counters, TimeHistogram
@@ -75,6 +77,7 @@ class Engine:
         self.session = self.rng.getrandbits(64) or 1
         self.seal = Seal(options.group, self.session, keyring=keyring)
         self.trust = Trust(self.session, self.rng.getrandbits(256).to_bytes(32, "big"))
+        self.acquaintances = Acquaintances(self.trust, self.seal)
         host, port = address
         name = options.member or f"{host}:{port}"
         most = members_most(options.choice, transport.largest)
@@ -91,6 +94,7 @@ class Engine:
         self.in_view: InView | None = None
         self.packer: Packer | None = None
         self.window = Window(options.buffer_bytes, transport.largest)
+        self.trips = RoundTrips()
         self.outcomes = Outcomes(me.label)
         self.past: dict[str, Outcomes] = {}
         self.waiting = 0
@@ -262,7 +266,7 @@ class Engine:
             if kept.seq > before:
                 self.times.observe(now - kept.at, kept.seq - before)
                 before = kept.seq
-        self.window.became_stable(size)
+        self.window.became_stable(size, self.trips.longest())
         self.outcomes.became_stable(here.own.stable_seq, self.view_events.survivors(here), now)
         self._went_on = True
 
@@ -296,9 +300,7 @@ class Engine:
                 case Dissolved(_, left):
                     self._dissolve(left, now)
                 case TrustSessions(sessions):
-                    for session in sessions - {self.session}:
-                        self.trust.trust(session)
-                        self.seal.keep(session)
+                    self.acquaintances.named(sessions - {self.session})
                 case JoinFailed(tried, reason):
                     self._listener.join_failed(tried, reason)
                 case Left(reason):
@@ -349,6 +351,8 @@ class Engine:
         if me.label != self.outcomes.label or not self.counters.views:
             self._new_incarnation(me)
         self.counters.views += 1
+        self.trips.keep(view.sessions)
+        self.acquaintances.began(view.sessions, self.session)
         self.in_view = InView(
             view,
             self.session,
@@ -356,6 +360,7 @@ class Engine:
             options=self.options,
             around=self,
             rng=self.rng,
+            trips=self.trips,
             now=now,
         )
         rank = self.in_view.rank
@@ -469,7 +474,7 @@ class Engine:
         here = self.in_view
         if here is not None:
             for run in runs:
-                here.add_own(run, now)
+                self.window.was_sent(here.add_own(run, now))
                 self.outgoing.data(run)
 
     def _send_data(self, now: float, *, at_once: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stablecast.live.engine import Engine
 from stablecast.live.in_view import InView
 from stablecast.live.levels import Spread
-from stablecast.live.results import Explanation, Laggard, MessageId
+from stablecast.live.results import Explanation, Laggard, MessageId, Stable, StableInSmallerView
 from stablecast.live.stats import Stats
 from stablecast.live.streams import Kept
 from stablecast.live.wire import Data
@@ -60,11 +60,9 @@ def _seq_at(here: InView, source: int, part: int) -> int:
     return best
 
 
-def spread(engine: Engine, id: MessageId) -> Spread | None:
-    """Return who is known to have an own message, None while there is no view."""
+def spread(engine: Engine, id: MessageId, outcome: Stable | StableInSmallerView | None) -> Spread | None:
+    """Return who is known to have an own message with this outcome so far, None while there is no view."""
     here = engine.in_view
-    outcomes = engine.outcomes if id.source == engine.label else engine.past.get(id.source)
-    outcome = None if outcomes is None else outcomes.of(id.seq, 0.0)
     if outcome is not None:  # members that came later do not get it, and do not count
         present = () if here is None else here.view.members
         meant = tuple(member for member in present if member.label in outcome.members)

@@ -1,8 +1,12 @@
-"""How much a member may have on its way: a window of unstable bytes that grows while nothing is lost.
+"""How much a member may have on its way: a window of unstable bytes that grows while little is lost.
 
 All members keep what is not stable, so a member's share of their buffers is what it may send before that
-becomes stable.  Within its share the window follows losses, as in TCP: it doubles until the first loss, then
-grows by about a datagram for each window that became stable, and shrinks when someone asks for a repair.
+becomes stable.  Within its share the window follows losses: it doubles until the first time that too much is
+lost, then grows by about a datagram for each window that became stable, and shrinks when a member asks for
+more than ``TOLERATED`` of what was sent.  Fewer losses are the network's, not those of a buffer that
+overflows: they say nothing about the window, and a long way could not be filled if each of them shrank it.
+Windows become stable rarely on a long way, and have to be larger there.  So each adds more, as in TCP Hybla:
+bytes per second grow as fast as over a round trip of ``REFERENCE_TRIP_S``.
 """
 
 from __future__ import annotations
@@ -10,6 +14,11 @@ from __future__ import annotations
 WINDOW_LEAST = 64 << 10
 WINDOW_FIRST = 256 << 10
 SHRINK = 0.7
+TOLERATED = 0.04
+"""Share of what was sent that one member may lose before the window shrinks."""
+REFERENCE_TRIP_S = 0.02
+GROWTH_MOST = 1 / 8
+"""Share of itself that a window adds at most once it has shrunk."""
 BURST = 512 << 10
 """Bytes that may go out at once, all copies counted."""
 
@@ -23,22 +32,37 @@ class Window:
         self._least = min(WINDOW_LEAST, self.share)
         self._step = step
         self._doubles = True
-        self._shrunk_at = -1.0
+        self._counts_since = float("-inf")
+        self._sent = 0
+        self._lost: dict[int, int] = {}
+        self._has_shrunk = False
 
     def takes(self, size: int, unstable: int) -> bool:
         """Tell whether a message may go out beside so many unstable bytes; one always may."""
         return unstable == 0 or unstable + size <= self.size
 
-    def became_stable(self, size: int) -> None:
-        """Grow with what arrived everywhere."""
-        growth = size if self._doubles else self._step * size / self.size
+    def became_stable(self, size: int, trip_s: float = 0.0) -> None:
+        """Grow with what arrived everywhere, over round trips of so many seconds."""
+        if self._doubles:
+            growth = float(size)
+        else:
+            step = self._step * max(1.0, trip_s / REFERENCE_TRIP_S) ** 2
+            growth = size * min(step / self.size, max(GROWTH_MOST, self._step / self.size))
         self.size = min(self.size + growth, self.share)
 
-    def was_lost(self, now: float, pause: float) -> None:
-        """Shrink, at most once in a while: one loss makes many requests."""
-        if now - self._shrunk_at >= pause:
-            self._shrunk_at = now
-            self._doubles = False
+    def was_sent(self, size: int) -> None:
+        """Count what goes out."""
+        self._sent += size
+
+    def was_lost(self, size: int, by: int, now: float, pause: float) -> None:
+        """Count what a member asks for; shrink if it is too much, at most once within a pause."""
+        if now - self._counts_since >= pause:
+            self._counts_since, self._has_shrunk = now, False
+            self._sent = 0
+            self._lost.clear()
+        self._lost[by] = self._lost.get(by, 0) + size
+        if not self._has_shrunk and self._lost[by] > TOLERATED * max(self.size, self._sent):
+            self._has_shrunk, self._doubles = True, False
             self.size = max(self.size * SHRINK, self._least)
 
 

@@ -54,7 +54,7 @@ class Group:
         self._history_turn = asyncio.Lock()
         self._events: list[deque[Event]] = []
         self._event_waiters: list[asyncio.Future[None]] = []
-        self._stable_waiters: dict[str, list[tuple[int, int, float, asyncio.Future[Outcome]]]] = {}
+        self._stable_waiters: dict[str, list[tuple[int, int, Receipt, asyncio.Future[Outcome]]]] = {}
         self._order = itertools.count()
         self._room_waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._news: set[asyncio.Future[None]] = set()
@@ -132,7 +132,8 @@ class Group:
         if not self._flush_due:
             self._flush_due = True
             self._loop.call_soon(self._flush)
-        return Receipt(self, MessageId(engine.outcomes.label, seq), engine.transport.now())
+        outcomes = engine.outcomes
+        return Receipt(self, MessageId(outcomes.label, seq), engine.transport.now(), outcomes.present)
 
     def _flush(self) -> None:
         self._flush_due = False
@@ -183,24 +184,18 @@ class Group:
     # Waiting for stability
 
     async def _wait_stable(self, receipt: Receipt, timeout: float | None) -> Outcome:
-        found = self._outcome(receipt)
+        found = receipt._outcome
         if found is not None:
             return found
         self._check_open()
         waiter: asyncio.Future[Outcome] = self._loop.create_future()
         heap = self._stable_waiters.setdefault(receipt.id.source, [])
-        heapq.heappush(heap, (receipt.id.seq, next(self._order), receipt.sent_at, waiter))
+        heapq.heappush(heap, (receipt.id.seq, next(self._order), receipt, waiter))
         try:
             async with asyncio.timeout(timeout):
                 return await waiter
         except TimeoutError:
             return self._timed_out(receipt)
-
-    def _outcome(self, receipt: Receipt) -> Outcome | None:
-        engine = self._engine
-        source, seq = receipt.id
-        outcomes = engine.outcomes if source == engine.outcomes.label else engine.past.get(source)
-        return None if outcomes is None else outcomes.of(seq, receipt.sent_at)
 
     def _timed_out(self, receipt: Receipt) -> TimedOut:
         now = self._engine.transport.now()
@@ -211,7 +206,7 @@ class Group:
         end = float("inf") if timeout is None else engine.transport.now() + timeout
         while True:
             now = engine.transport.now()
-            known = spread(engine, receipt.id)
+            known = spread(engine, receipt.id, receipt._outcome)
             if known is not None and level.holds(known):
                 return Reached(receipt.id, tuple(sorted(known.has)), now - receipt.sent_at)
             if (known is not None and known.is_final) or now >= end:
@@ -338,12 +333,10 @@ class Group:
                 news.set_result(None)
 
     def _wake_stable(self, source: str) -> None:
-        engine, heap = self._engine, self._stable_waiters[source]
-        outcomes = engine.outcomes if source == engine.outcomes.label else engine.past.get(source)
-        while heap and outcomes is not None and heap[0][0] <= outcomes.stable_seq:
-            seq, _, sent_at, waiter = heapq.heappop(heap)
-            outcome = outcomes.of(seq, sent_at)
-            if not waiter.done() and outcome is not None:
+        heap = self._stable_waiters[source]
+        while heap and (outcome := heap[0][2]._outcome) is not None:
+            waiter = heapq.heappop(heap)[3]
+            if not waiter.done():
                 waiter.set_result(outcome)
         if not heap:
             del self._stable_waiters[source]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ANSWER_BYTES = 900
 """Most bytes of payloads in one answer, so that it fits a datagram; a larger message goes alone."""
 ASK_S = 0.1
+"""Seconds after which the first request is repeated at least, and then after twice as long each time."""
 ASK_TRIES = 5
 """Requests without an answer after which the next member is asked."""
 VIEWS_MOST = 10
@@ -36,7 +37,10 @@ class Wanted:
     next: int
     last: int
     found: list[Delivery] = field(default_factory=list)
+    asked: int = 0
+    """Session of the member that is asked at present."""
     gone: HistoryGone | None = None
+    """Its word that it does not keep what comes next."""
 
     @classmethod
     def checked(cls, source: str, first: int, last: int) -> Wanted:
@@ -76,6 +80,8 @@ class Archive:
         while self._bytes > self._budget:
             old, seq = self._order.popleft()
             self._bytes -= len(self._kept[old].pop(seq))
+            if not self._kept[old]:
+                del self._kept[old]
 
     def _put(self, label: str, seq: int, payload: bytes) -> None:
         self._kept.setdefault(label, {})[seq] = payload
@@ -87,7 +93,7 @@ class Archive:
         if isinstance(frame, AskHistory):
             self._reply(self._answer(frame), address, session)
         else:
-            self._take_answer(frame)
+            self._take_answer(frame, session)
 
     def _answer(self, ask: AskHistory) -> History:
         kept = self._kept.get(ask.source, {})
@@ -101,11 +107,15 @@ class Archive:
             seq += 1
         return History(ask.view, ask.source, ask.first, payloads, not payloads, min(kept, default=0))
 
-    def _take_answer(self, frame: History) -> None:
+    def _take_answer(self, frame: History, session: int) -> None:
+        """Take messages from anyone, and the word that they are gone from who is asked at present only.
+
+        An answer may come late, when another member is asked: that one may keep what the first does not.
+        """
         wanted = self.wanted
         if wanted is None or frame.source != wanted.source or frame.first != wanted.next:
             return
-        if frame.gone:
+        if frame.gone and session == wanted.asked:
             wanted.gone = HistoryGone(wanted.source, wanted.next, wanted.last, frame.kept_from)
         for payload in frame.payloads:
             wanted.found.append(Delivery(wanted.source, wanted.next, payload))
@@ -138,11 +148,12 @@ async def fetch(engine: Engine, wanted: Wanted, wait: Wait) -> list[Delivery] | 
 
 async def _ask(engine: Engine, here: InView, wanted: Wanted, rank: int, wait: Wait) -> None:
     """Ask one member until it has sent everything, keeps no more, or does not answer."""
-    tries = 0
+    tries, wanted.asked = 0, here.view.members[rank].session
+    once = max(ASK_S, engine.trips.answer_within(wanted.asked))
     while tries < ASK_TRIES and not wanted.is_done and engine.in_view is here:
         before = wanted.next
         engine.ask_history(AskHistory(here.view.id, wanted.source, before, wanted.last), rank)
-        end = engine.transport.now() + ASK_S
+        end = engine.transport.now() + once * 2**tries
         while not wanted.is_done and wanted.next == before and (left := end - engine.transport.now()) > 0:
             await wait(left)
         tries = 0 if wanted.next > before else tries + 1

@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
+import msgspec
+
 from stablecast.live.keepers import Keepers
 from stablecast.live.options import Options
 from stablecast.live.pace import Pace
-from stablecast.live.streams import Kept, Run, Stream, last_part
+from stablecast.live.reports import Rounds, Told, is_inside
+from stablecast.live.round_trips import NO_ECHO, RoundTrips, Stamps
+from stablecast.live.streams import Kept, Run, Stream, last_part, size_of
 from stablecast.live.tracker import Tracker
 from stablecast.live.wire import (
     AnyFrame,
@@ -25,13 +29,16 @@ from stablecast.live.wire import (
 )
 from stablecast.membership.actions import Randomness
 from stablecast.membership.detector import Detector
+from stablecast.membership.links import Links
 from stablecast.membership.messages import Alive
 from stablecast.membership.view import View
 
-NAK_AFTER_S = 0.002
-"""A gap is waited for so long, in case datagrams only changed places."""
-NAK_AGAIN_S = 0.02
 NAK_MOST_S = 0.5
+"""Seconds between two requests at most, unless two round trips are longer."""
+LATE_WITHIN = 0.5
+"""Of a round trip: what comes so soon after a request is no repair."""
+NAK_GROWTH = 1.5
+NAK_JITTER = 0.25
 NAK_RANGES = 64
 REPAIR_BYTES = 256 << 10
 """Most bytes that one request is answered with."""
@@ -39,6 +46,9 @@ LOST_AFTER_S = 0.01
 """A message of one's own that somebody asks for is lost if it is older than this; otherwise just late."""
 ANNOUNCE_FIRST_S = 0.01
 ANNOUNCE_MOST_S = 0.5
+PATIENCE_S = 1.0
+PATIENCE_TRIPS = 4
+"""Age from which on an unstable message is overdue, in seconds and in round trips, whichever is longer."""
 
 
 class Surroundings(Protocol):
@@ -76,6 +86,7 @@ class InView:
         options: Options,
         around: Surroundings,
         rng: Randomness,
+        trips: RoundTrips,
         now: float,
     ) -> None:
         self.view = view
@@ -97,17 +108,21 @@ class InView:
         self.detector = Detector(
             view, session, fail_after=options.fail_after, every=options.alive_every, rng=rng, now=now
         )
+        self.links = Links(self.rank, self.size)
+        self._rounds = Rounds(self.rank, self.size)
         bases = [parts for parts, _ in numbers]
         self.has = [list(bases) for _ in bases]
         """For each member, its last part of each source that was heard of."""
+        self._reported = [now] * self.size
         self.limit: list[int] | None = None
         """While the view ends, the last part of each source that may be taken in."""
         self.repairs_asked = 0
         self.repairs_sent = 0
-        self.own_lost_at = -1.0
-        """When somebody last asked for a message of one's own."""
         self._around = around
         self._rng = rng
+        self._trips = trips
+        self._sessions = view.sessions
+        self._stamps = Stamps()
         self._announce_at = 0.0
         self._announce_wait = ANNOUNCE_FIRST_S
         self._tells_stable = False
@@ -118,7 +133,7 @@ class InView:
             policy=options.policy,
             copies=options.copies,
             has=self.has,
-            detector=self.detector,
+            links=self.links,
         )
         self.tracker = Tracker(
             options.choice,
@@ -168,18 +183,28 @@ class InView:
             return
         if not self.tracker.holds(source, last_part(run)):
             return
+        if stream.gaps:
+            self._observe_late(source, stream, run, now)
         if run.part != stream.prefix + 1:
             if run.part > stream.prefix and not self._around.is_full:
-                if stream.put_ahead(run) and self.tracker.attaches:
+                due = now + self._trips.late_by(self._sessions[source])
+                if stream.put_ahead(run, due, now) and self.tracker.attaches:
                     self.tracker.put_attached(source, run.part, run.attached)
-                self._notice_gap(stream, now)
             return
         if self._around.is_full and self.limit is None:
-            stream.highest = max(stream.highest, last_part(run))
+            stream.hear_of(last_part(run), now + NAK_MOST_S)
             return
         if self.tracker.attaches:
             self.tracker.put_attached(source, run.part, run.attached)
         self._append(source, stream, run, now)
+
+    def _observe_late(self, source: int, stream: Stream, run: Run, now: float) -> None:
+        """See by how much a run was overtaken by later ones."""
+        gap, session = stream.gaps.holding(run.part), self._sessions[source]
+        if gap is not None and self._trips.knows(session):
+            late = gap.late_by(now, LATE_WITHIN * self._trips.mean(session))
+            if late is not None:
+                self._trips.was_late(session, late)
 
     def _let_go(self, source: int, stream: Stream, part: int, now: float) -> None:
         """Let go of what a source knows to be everywhere, before more of it is taken in.
@@ -198,11 +223,6 @@ class InView:
             taken = self._pop_next(source, stream)
         self.has[self.rank][source] = stream.prefix
         self.tracker.has_received(source, stream.prefix, now)
-        stream.nak_tries = 0
-        if stream.highest > stream.prefix:
-            self._notice_gap(stream, now)
-        else:
-            stream.nak_at = 0.0
         self._press(now)
 
     def _pop_next(self, source: int, stream: Stream) -> Run | None:
@@ -222,57 +242,72 @@ class InView:
         if self.pace.is_pressed(kept, kept / self.options.buffer_bytes):
             self.tracker.press(now)
 
-    def hear_of(self, source: int, part: int, now: float) -> None:
-        """Take note that a source has sent up to a part."""
+    def hear_of(self, source: int, part: int, by: int, now: float) -> None:
+        """Take note that a source has sent up to a part, as it says itself or another member does.
+
+        What another member has may still be on its way here: it is given a round trip to the source.
+        """
         stream = self.streams[source]
-        if source != self.rank and part > stream.highest:
-            stream.highest = part
-        if stream.highest > stream.prefix:
-            self.busy[source] = stream
-            self._notice_gap(stream, now)
+        if source == self.rank or part <= stream.highest:
+            return
+        session = self._sessions[source]
+        wait = self._trips.late_by(session)
+        if by != source:
+            wait = max(wait, self._trips.mean(session))
+        stream.hear_of(part, now + wait)
+        self.busy[source] = stream
 
     def ask_again(self, now: float) -> None:
         """Ask at once for everything that is missing: there is room for it again."""
         for source, stream in enumerate(self.streams):
             if stream.lacks:
                 self.busy[source] = stream
-                stream.nak_at, stream.nak_tries = now, 0
-
-    def _notice_gap(self, stream: Stream, now: float) -> None:
-        if stream.nak_at == 0.0 and stream.highest > stream.prefix:
-            stream.nak_at = now + NAK_AFTER_S
+                stream.gaps.ask_all(now)
 
     # Repair
 
     def _ask(self, source: int, stream: Stream, now: float) -> None:
         """Ask those who may keep it for what is missing."""
-        up_to = stream.highest if self.limit is None else min(stream.highest, self.limit[source])
-        ranges = stream.missing(up_to, NAK_RANGES)
-        if not ranges or (self._around.is_full and self.limit is None):
-            stream.nak_at = 0.0 if not ranges else now + NAK_MOST_S
-            return
-        asked = self._keepers.whom_to_ask(source, ranges, tries=stream.nak_tries, now=now)
-        for rank, wanted in asked.items():
-            self._around.to_rank(Nak(self.view.id, source, wanted), rank)
-        self.repairs_asked += len(asked)
-        stream.nak_tries += 1
-        wait = min(NAK_AGAIN_S * 1.5 ** min(stream.nak_tries, 12), NAK_MOST_S)
-        stream.nak_at = now + wait * (0.75 + 0.5 * self._rng.random())
+        end = stream.highest if self.limit is None else self.limit[source]
+        takes_nothing = self._around.is_full and self.limit is None
+        suspects = self.detector.suspects(now)
+        asked: dict[int, list[tuple[int, int]]] = {}
+        for gap in stream.gaps.due(now):
+            if takes_nothing or gap.first > end:
+                gap.due = now + NAK_MOST_S
+                continue
+            rank = self._keepers.whom_to_ask(source, gap.first, tries=gap.tries, suspects=suspects)
+            asked.setdefault(rank, []).append((gap.first, min(gap.last, end)))
+            gap.due = now + self._answer_within(rank, gap.tries)
+            gap.tries, gap.asked = gap.tries + 1, now
+        stream.gaps.rescheduled()
+        for rank, ranges in asked.items():
+            for at in range(0, len(ranges), NAK_RANGES):
+                self._around.to_rank(Nak(self.view.id, source, ranges[at : at + NAK_RANGES]), rank)
+                self.repairs_asked += 1
 
-    def answer(self, nak: Nak, rank: int, now: float) -> None:
-        """Send a member what it lacks and this one keeps."""
+    def _answer_within(self, rank: int, tries: int) -> float:
+        """Return after how long a request that was not answered is repeated; longer each time."""
+        once = self._trips.answer_within(self._sessions[rank])
+        wait = min(once * NAK_GROWTH ** min(tries, 12), max(NAK_MOST_S, 2 * once))
+        return wait * (1 + NAK_JITTER * self._rng.random())
+
+    def answer(self, nak: Nak, rank: int, now: float) -> int:
+        """Send a member what it lacks and this one keeps; return the bytes of one's own that were lost."""
         if not 0 <= nak.source < self.size:
-            return
-        stream, left = self.streams[nak.source], REPAIR_BYTES
+            return 0
+        stream, sent, lost = self.streams[nak.source], 0, 0
         for first, last in nak.ranges[:NAK_RANGES]:
             for run in stream.runs_between(first, last):
                 self._around.to_rank(run, rank)
-                if nak.source == self.rank and now - stream.kept[run.part].at > LOST_AFTER_S:
-                    self.own_lost_at = now
                 self.repairs_sent += 1
-                left -= sum(map(len, run.payloads)) if isinstance(run, Data) else len(run.chunk)
-                if left < 0:
-                    return
+                size = size_of(run)
+                sent += size
+                if nak.source == self.rank and now - stream.kept[run.part].at > LOST_AFTER_S:
+                    lost += size
+                if sent > REPAIR_BYTES:
+                    return lost
+        return lost
 
     # The end of the view
 
@@ -289,13 +324,13 @@ class InView:
         """Take in everything up to the cut, and ask its holders for it."""
         self.limit, self._keepers.holders = list(cut), holders
         for source, (stream, part) in enumerate(zip(self.streams, cut, strict=True)):
-            stream.highest = max(stream.highest, part)
+            stream.hear_of(part, now)
             run = self._pop_next(source, stream)
             if run is not None:
                 self._append(source, stream, run, now)
             if stream.prefix < part:
                 self.busy[source] = stream
-                stream.nak_at, stream.nak_tries = now, 0
+                stream.gaps.ask_all(now)
 
     def has_cut(self) -> bool:
         """Tell whether everything up to the cut is here."""
@@ -325,7 +360,7 @@ class InView:
                 self._release(source, stream, min(part, stream.prefix), now)
                 if source == self.rank:
                     self._tells_stable = True
-            if not stream.kept and not stream.ahead and stream.nak_at == 0.0:
+            if not stream.kept and not stream.ahead and not stream.gaps:
                 del self.busy[source]
 
     def _release(self, source: int, stream: Stream, part: int, now: float) -> None:
@@ -335,15 +370,16 @@ class InView:
 
     def take_sent_so_far(self, frame: SentSoFar, rank: int, now: float) -> None:
         """Hear how much a member has sent, and what it knows of that."""
-        self.hear_of(rank, frame.parts, now)
+        self.hear_of(rank, frame.parts, rank, now)
         self.tracker.take_stable(rank, frame.stable)
         self.has[rank][rank] = max(self.has[rank][rank], frame.parts)
         if frame.ask:
             self._around.to_rank(Progress(self.view.id, rank, self.streams[rank].prefix), rank)
 
-    def take_progress(self, frame: Progress, rank: int) -> None:
+    def take_progress(self, frame: Progress, rank: int, now: float) -> None:
         """Hear how far a member has come with a source."""
         if 0 <= frame.source < self.size:
+            self._reported[rank] = now
             self.has[rank][frame.source] = max(self.has[rank][frame.source], frame.part)
 
     def take_alive(self, frame: Alive, rank: int, now: float) -> None:
@@ -351,11 +387,54 @@ class InView:
         if len(frame.received) != self.size or len(frame.stable) != self.size:
             return
         self.detector.merge(frame.counters, rank, now)
+        self._stamps.take(rank, frame.stamp, now)
+        seconds = self._stamps.round_trip(frame.echo, now)
+        if seconds is not None:
+            self._trips.sample(self._sessions[rank], seconds)
+        elif frame.stamp and not self._trips.knows(self._sessions[rank]):
+            self._send_alive([rank], now)
+        self._reported[rank] = now
         has = self.has[rank]
         for source in range(self.size):
             has[source] = max(has[source], frame.received[source])
-            self.hear_of(source, frame.received[source], now)
+            self.hear_of(source, frame.received[source], rank, now)
             self.tracker.take_stable(source, frame.stable[source])
+        self.links.take(frame.dead)
+        if frame.round and len(frame.least) == self.size:
+            self._take_round((frame.round, frame.least, frame.inside), now)
+
+    def _take_round(self, told: Told, now: float) -> None:
+        """Hear what everyone has that is in a round, and conclude what is stable if that is everyone."""
+        for source, part in enumerate(self._rounds.take(told, self.prefixes(), now)):
+            self.tracker.take_stable(source, part)
+        _, least, inside = told
+        for rank in range(self.size):
+            if is_inside(inside, rank) and not self.links.hears(rank):
+                self.has[rank] = list(map(max, self.has[rank], least))
+
+    def has_had_its_turn(self, rank: int, since: float, now: float) -> bool:
+        """Tell whether a member would have said by now that it has what was sent at a time."""
+        turn = 2 * self.detector.turn_s + self.detector.every
+        said = self._reported[rank] >= since + self._trips.mean(self._sessions[rank])
+        return said or now - self._reported[rank] > turn
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a message is overdue that is not stable."""
+        return max(PATIENCE_S, PATIENCE_TRIPS * self._trips.longest())
+
+    def oldest_unstable(self, now: float) -> tuple[float, tuple[str, ...]]:
+        """Return the age of the oldest unstable message, and who has not said to have it of those heard."""
+        found = [(o.at, source, o.last) for source, s in self.busy.items() if (o := s.oldest) is not None]
+        if not found:
+            return 0.0, ()
+        at, source, last = min(found)
+        lacking = (
+            label
+            for rank, label in enumerate(self.labels)
+            if self.has[rank][source] < last and self.links.hears(rank)
+        )
+        return now - at, tuple(lacking)
 
     # Time
 
@@ -368,8 +447,7 @@ class InView:
         if 0.0 < self._announce_at < at:
             at = self._announce_at
         for stream in self.busy.values():
-            if 0.0 < stream.nak_at < at:
-                at = stream.nak_at
+            at = min(at, stream.gaps.next_at)
         return at
 
     def handle_timer(self, now: float) -> None:
@@ -377,7 +455,7 @@ class InView:
         if self.limit is None:
             self.tracker.handle_timer(now)
         for source, stream in self.busy.items():
-            if 0.0 < stream.nak_at <= now:
+            if stream.gaps.next_at <= now:
                 self._ask(source, stream, now)
         if 0.0 < self._announce_at <= now or self._tells_stable:
             self._announce(now)
@@ -403,15 +481,25 @@ class InView:
 
     def _tell_alive(self, now: float) -> None:
         ranks = self.detector.tick(now)
+        self.links.look(self.detector.unheard(now), self.detector.counters())
+        if self.limit is None and self.oldest_unstable(now)[0] > self.patience:
+            self._rounds.begin(self.prefixes(), now)
+        self._send_alive(ranks, now)
+
+    def _send_alive(self, ranks: list[int], now: float) -> None:
         frame = Alive(
             self.view.id,
             self.detector.counters(),
             self.prefixes(),
             tuple(self.tracker.stable),
             self._around.is_full,
+            self._stamps.stamp(now),
+            NO_ECHO,
+            *self._rounds.to_tell(now),
+            self.links.to_tell(),
         )
         for rank in ranks:
-            self._around.to_rank(frame, rank)
+            self._around.to_rank(msgspec.structs.replace(frame, echo=self._stamps.echo(rank, now)), rank)
 
     def _drop_what_others_keep(self, now: float) -> None:
         before = now - self.options.short_s

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from stablecast.live.in_view import InView
+from stablecast.live.pieces import Pieces
 from stablecast.live.wire import (
     EVERYONE,
     AnyFrame,
@@ -16,11 +17,14 @@ from stablecast.live.wire import (
     Hello,
     History,
     Nak,
+    Piece,
     Progress,
     SentSoFar,
     Stability,
     Thanks,
     Welcome,
+    WholeFrame,
+    decode,
     unpack,
 )
 from stablecast.membership.messages import Alive, Join, Refuse
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from stablecast.live.engine import Engine
 
 MET_MOST = 1024
+LOSSES_STEPS = 4
+"""Steps for which losses are counted together at least; a round trip if that is longer."""
 
 Introduction = Hello | Welcome | Thanks
 Control = Stability | Nak | SentSoFar | Progress | Alive
@@ -42,6 +48,7 @@ class Incoming:
         self._engine = engine
         self.met: dict[Address, int] = {}
         """Sessions that have answered a challenge, by address."""
+        self._pieces = Pieces()
 
     def take(self, datagram: bytes, address: Address, now: float) -> None:
         """Take in a datagram."""
@@ -57,8 +64,12 @@ class Incoming:
         if to not in (EVERYONE, engine.session):
             engine.counters.misdirected += 1
         elif engine.trust.trusted(opened.session):
+            engine.acquaintances.heard(opened.session)
             for frame in frames:
-                self._take(frame, opened.session, address, now)
+                if isinstance(frame, Piece):
+                    self._take_piece(frame, opened.session, address, now)
+                else:
+                    self._take(frame, opened.session, address, now)
         else:
             self._take_of_stranger(frames, opened.session, address, now)
 
@@ -75,13 +86,22 @@ class Incoming:
         for answer in engine.trust.receive(frame, session, now):
             engine.outgoing.to_address(answer, address, session)
         if engine.trust.trusted(session) and self.met.get(address) != session:
-            engine.seal.keep(session)
+            engine.acquaintances.met(session)
             if len(self.met) >= MET_MOST:
                 self.met.clear()
             self.met[address] = session
             engine.do(engine.agreement.met(address, now), now)
 
-    def _take(self, frame: AnyFrame, session: int, address: Address, now: float) -> None:
+    def _take_piece(self, piece: Piece, session: int, address: Address, now: float) -> None:
+        packed = self._pieces.add(piece, session)
+        if packed is None:
+            return
+        try:
+            self._take(decode(packed), session, address, now)
+        except msgspec.DecodeError:
+            self._engine.counters.malformed += 1
+
+    def _take(self, frame: WholeFrame, session: int, address: Address, now: float) -> None:
         engine = self._engine
         if isinstance(frame, Data | Fragment):
             here = self._in_view_of(frame.view, now)
@@ -124,13 +144,14 @@ class Incoming:
             if here.limit is None and not here.take_stability(frame, rank, now):
                 engine.counters.malformed += 1
         elif isinstance(frame, Nak):
-            here.answer(frame, rank, now)
-            if here.own_lost_at == now:
-                engine.window.was_lost(now, 4 * here.pace.step)
+            lost = here.answer(frame, rank, now)
+            if lost and engine.trips.knows(here.view.members[rank].session):  # before, it may just be late
+                pause = max(LOSSES_STEPS * here.pace.step, engine.trips.longest())
+                engine.window.was_lost(lost, rank, now, pause)
         elif isinstance(frame, SentSoFar):
             here.take_sent_so_far(frame, rank, now)
         elif isinstance(frame, Progress):
-            here.take_progress(frame, rank)
+            here.take_progress(frame, rank, now)
             engine.note_progress()
         else:
             here.take_alive(frame, rank, now)

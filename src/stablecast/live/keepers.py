@@ -7,14 +7,15 @@ Who keeps it
     know the same sessions, so they come to the same hashes.
 Whom to ask
     What is missing begins where a run begins, so whoever lacks it knows the hash of the first run that it
-    lacks.  It asks one member after the other, those that are suspected last: first those that are chosen to
-    keep it, then those that are known to have received it, and each in the order of their hashes.  So in the
-    end everyone was asked, and a keeper is found whatever policy and number of copies it was told.  What is
-    known of others may be old, so it does not count more than the choice.
+    lacks.  It asks one member after the other; those that are suspected, or not heard directly, come last.
+    Those that are chosen to keep it come first, then those that are known to have received it, and each in
+    the order of their hashes.  So in the end everyone was asked, and a keeper is found whatever policy and
+    number of copies it was told.  What is known of others may be old, so it does not count more than the
+    choice.
 Who is asked before
-    The source, twice: it keeps its own.  While the view ends, the member that SYNC names, if it is sure to
-    keep what it has received: it is the source, or everyone keeps everything.  Every fourth request goes to
-    another member, since it may be out of reach.
+    The source, twice, if it is heard directly: it keeps its own.  While the view ends, the member that SYNC
+    names, if it is sure to keep what it has received: it is the source, or everyone keeps everything.  Every
+    fourth request goes to another member, since it may be out of reach.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stablecast.live.streams import Run
-from stablecast.membership.detector import Detector
+from stablecast.membership.links import Links
 from stablecast.membership.view import View
 from stablecast.multicast.bufferers import buffers, is_below, named
 
@@ -31,15 +32,12 @@ ASK_SOURCE_TRIES = 2
 ASK_OTHERS_EVERY = 4
 HASH_MASK = (1 << 32) - 1
 
-Range = tuple[int, int]
-"""The first and the last of some parts."""
-
 
 class Keepers:
     """Who keeps what in one view, as one of its members sees it."""
 
     def __init__(
-        self, view: View, rank: int, *, policy: str, copies: int, has: list[list[int]], detector: Detector
+        self, view: View, rank: int, *, policy: str, copies: int, has: list[list[int]], links: Links
     ) -> None:
         self.holders: Sequence[int] | None = None
         """While the view ends, for each source the session of a member that has received all of the cut."""
@@ -48,7 +46,7 @@ class Keepers:
         self._all_keep = policy == "until-stable"
         self._copies = copies
         self._has = has
-        self._detector = detector
+        self._links = links
         self._hash = named("mix")
         self._hashed = [member.session & HASH_MASK for member in view.members]
 
@@ -57,27 +55,24 @@ class Keepers:
         message = (self._hashed[source], run.part)
         return buffers(self._hashed[self._rank], message, len(self._hashed), self._copies, by=self._hash)
 
-    def whom_to_ask(
-        self, source: int, ranges: list[Range], *, tries: int, now: float
-    ) -> dict[int, list[Range]]:
-        """Return what to ask of whom, by rank, after so many requests that brought nothing."""
+    def whom_to_ask(self, source: int, part: int, *, tries: int, suspects: frozenset[int]) -> int:
+        """Return the rank of whom to ask for parts from this one on, after so many requests for them."""
         holder = self._sure_holder(source)
         if self.holders is None:
-            if tries < ASK_SOURCE_TRIES:
-                return {source: ranges}
-            turn = tries - ASK_SOURCE_TRIES
+            if not self._links.hears(source):
+                turn = tries
+            elif tries < ASK_SOURCE_TRIES:
+                return source
+            else:
+                turn = tries - ASK_SOURCE_TRIES
         elif holder is None:
             turn = tries
         elif tries % ASK_OTHERS_EVERY != ASK_OTHERS_EVERY - 1:
-            return {holder: ranges}
+            return holder
         else:
             turn = tries // ASK_OTHERS_EVERY
-        asked: dict[int, list[Range]] = {}
-        suspects = self._detector.suspects(now)
-        for first, last in ranges:
-            order = self._likeliest_first(source, first, suspects)
-            asked.setdefault(order[turn % len(order)], []).append((first, last))
-        return asked
+        order = self._likeliest_first(source, part, suspects)
+        return order[turn % len(order)]
 
     def _sure_holder(self, source: int) -> int | None:
         """Return the rank of another member that is sure to keep all of a source's cut, None if nobody is."""
@@ -91,6 +86,7 @@ class Keepers:
         def key(rank: int) -> tuple[bool, bool, bool, float]:
             hashed = self._hash(self._hashed[source], part, self._hashed[rank])
             keeps = self._all_keep or rank == source or is_below(hashed, len(self._hashed), self._copies)
-            return rank in suspects, not keeps, self._has[rank][source] < part, hashed
+            away = rank in suspects or not self._links.hears(rank)
+            return away, not keeps, self._has[rank][source] < part, hashed
 
         return sorted((rank for rank in range(len(self._hashed)) if rank != self._rank), key=key)

@@ -1,4 +1,9 @@
-"""What became of one's own messages: until which one they are stable, and in which company."""
+"""What became of one's own messages: until which one they are stable, and in which company.
+
+Everything that was sent in a view is settled when it ends, so what is known of its messages then stays as it
+is.  A receipt holds on to the view that its message was sent in, however many follow; a member itself
+remembers the last few.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +13,27 @@ from collections import deque
 from stablecast.live.results import MessageId, Stable, StableInSmallerView
 
 TIMES_KEPT = 4096
+VIEWS_KEPT = 64
 
 
-class Outcomes:
-    """One incarnation's messages: who was there when each was sent, and who had it when it became stable."""
+class Sent:
+    """What one incarnation sent in one view: to whom, and who had it when it became stable."""
 
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.stable_seq = 0
-        """Everything up to here is stable."""
-        self._sent_from: list[int] = []
-        self._sent_to: list[tuple[str, ...]] = []
+    __slots__ = ("_label", "_stable_at", "_stable_up_to", "_times", "first", "members")
+
+    def __init__(
+        self, label: str, first: int, members: tuple[str, ...], times: deque[tuple[int, float]]
+    ) -> None:
+        self.first = first
+        """Its first message."""
+        self.members = members
+        self._label = label
+        self._times = times
         self._stable_up_to: list[int] = []
         self._stable_at: list[tuple[str, ...]] = []
-        self._times: deque[tuple[int, float]] = deque(maxlen=TIMES_KEPT)
 
-    def begin_view(self, seq: int, members: tuple[str, ...]) -> None:
-        """Messages after ``seq`` are sent to these members."""
-        self._sent_from.append(seq + 1)
-        self._sent_to.append(members)
-
-    def became_stable(self, seq: int, members: tuple[str, ...], now: float) -> None:
+    def became_stable(self, seq: int, members: tuple[str, ...]) -> None:
         """Everything up to ``seq`` is at these members."""
-        if seq <= self.stable_seq:
-            return
-        self.stable_seq = seq
-        self._times.append((seq, now))
         if self._stable_at and self._stable_at[-1] == members:
             self._stable_up_to[-1] = seq
         else:
@@ -41,17 +41,53 @@ class Outcomes:
             self._stable_at.append(members)
 
     def of(self, seq: int, sent_at: float) -> Stable | StableInSmallerView | None:
-        """Return what became of a message, None if that is not known yet."""
-        if seq > self.stable_seq:
+        """Return what became of a message that was sent in this view, None if that is not known yet."""
+        if not self._stable_up_to or seq > self._stable_up_to[-1]:
             return None
         there = self._stable_at[bisect_left(self._stable_up_to, seq)]
-        meant = self._sent_to[bisect_left(self._sent_from, seq + 1) - 1]
-        gone = tuple(member for member in meant if member not in there)
+        gone = tuple(member for member in self.members if member not in there)
         seconds = self._time_of(seq) - sent_at
         if gone:
-            return StableInSmallerView(MessageId(self.label, seq), there, gone, seconds)
-        return Stable(MessageId(self.label, seq), there, seconds)
+            return StableInSmallerView(MessageId(self._label, seq), there, gone, seconds)
+        return Stable(MessageId(self._label, seq), there, seconds)
 
     def _time_of(self, seq: int) -> float:
         place = bisect_left(self._times, (seq, 0.0))
         return self._times[min(place, len(self._times) - 1)][1]
+
+
+class Outcomes:
+    """One incarnation's messages, of its last views."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.stable_seq = 0
+        """Everything up to here is stable."""
+        self._views: deque[Sent] = deque(maxlen=VIEWS_KEPT)
+        self._times: deque[tuple[int, float]] = deque(maxlen=TIMES_KEPT)
+
+    @property
+    def present(self) -> Sent:
+        """What is sent in the present view."""
+        return self._views[-1]
+
+    def begin_view(self, seq: int, members: tuple[str, ...]) -> None:
+        """Messages after ``seq`` are sent to these members."""
+        if self._views and self._views[-1].first == seq + 1:  # nothing was sent in the view before
+            self._views.pop()
+        self._views.append(Sent(self.label, seq + 1, members, self._times))
+
+    def became_stable(self, seq: int, members: tuple[str, ...], now: float) -> None:
+        """Everything up to ``seq`` is at these members."""
+        if seq <= self.stable_seq:
+            return
+        self.stable_seq = seq
+        self._times.append((seq, now))
+        self.present.became_stable(seq, members)
+
+    def of(self, seq: int, sent_at: float) -> Stable | StableInSmallerView | None:
+        """Return what became of a message of the last views, None if that is not known."""
+        for sent in reversed(self._views):
+            if sent.first <= seq:
+                return sent.of(seq, sent_at)
+        return None

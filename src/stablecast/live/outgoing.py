@@ -1,17 +1,27 @@
-"""What leaves a member: frames gather, fill datagrams, are sealed and sent; data at no more than a rate."""
+"""What leaves a member: frames gather, fill datagrams, are sealed and sent; data at no more than a rate.
+
+No datagram is larger than the transport's ``largest``: a frame that does not fit goes in pieces.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 
+import msgspec
+
 from stablecast.live.flow import Pacer
 from stablecast.live.in_view import InView
+from stablecast.live.pieces import cut
 from stablecast.live.seal import OVERHEAD, Seal
 from stablecast.live.sides import Log
 from stablecast.live.stats import Counters
 from stablecast.live.transport import Transport
-from stablecast.live.wire import INSIDE_BYTES, AnyFrame, Data, Fragment, encode, pack, pack_encoded
+from stablecast.live.wire import INSIDE_BYTES, AnyFrame, Data, Fragment, encode, pack_encoded
+from stablecast.membership.messages import Trial, TrialPassed
 from stablecast.membership.view import Address
+
+LONG_PADDING = 256
+"""Bytes of padding from which on, up to 65,535, its length is written in the same number of bytes."""
 
 
 class Outgoing:
@@ -52,11 +62,12 @@ class Outgoing:
         self._for_all.append(packed)
 
     def to_address(self, frame: AnyFrame, address: Address, session: int) -> None:
-        """Send a frame at once."""
-        inside = pack([frame], session)
-        self._counters.control_bytes += len(inside)
+        """Send a frame at once; a trial of the way fills its datagram."""
+        packed = encode(self._filled(frame) if isinstance(frame, Trial | TrialPassed) else frame)
+        self._counters.control_bytes += len(packed)
         self._write_down()
-        self._transport.send(self._seal.close(inside), [address])
+        for piece in self._fitting(packed):
+            self._transport.send(self._seal.close(pack_encoded([piece], session)), [address])
 
     @property
     def has_data(self) -> bool:
@@ -95,15 +106,29 @@ class Outgoing:
                     for group in self._fitted(frames):
                         self._transport.send(self._seal.close(pack_encoded(group, to.session)), [to.address])
 
+    def _filled(self, frame: Trial | TrialPassed) -> Trial | TrialPassed:
+        """Return a trial with as much padding as fits into a datagram."""
+        short = msgspec.structs.replace(frame, padding=bytes(LONG_PADDING))
+        padding = bytes(LONG_PADDING + self._room - len(encode(short)))
+        return msgspec.structs.replace(frame, padding=padding)
+
     def _write_down(self) -> None:
         """Have the log written before others can know of what it tells: this process may be killed."""
         if self._log is not None:
             self._log.flush()
 
+    def _fitting(self, packed: bytes) -> list[bytes]:
+        """Return a frame as it is, or in pieces if it does not fit into a datagram."""
+        return [packed] if len(packed) <= self._room else cut(packed, self._room)
+
     def _fitted(self, frames: list[bytes]) -> list[list[bytes]]:
         groups: list[list[bytes]] = []
         room = -1
         for frame in frames:
+            if len(frame) > self._room:
+                groups += [[piece] for piece in cut(frame, self._room)]
+                room = -1
+                continue
             if len(frame) > room:
                 groups.append([])
                 room = self._room

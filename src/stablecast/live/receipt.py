@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stablecast.live.levels import Level
-from stablecast.live.results import MessageId, Outcome, Reached, TimedOut
+from stablecast.live.outcomes import Sent
+from stablecast.live.results import MessageId, Outcome, Reached, Stable, StableInSmallerView, TimedOut
 
 if TYPE_CHECKING:
     from stablecast.live.group import Group
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
 class Receipt:
     """What ``send`` returns; keeping or dropping it changes nothing about the message."""
 
-    __slots__ = ("_group", "id", "sent_at")
+    __slots__ = ("_group", "_sent", "id", "sent_at")
 
-    def __init__(self, group: Group, id: MessageId, sent_at: float) -> None:
+    def __init__(self, group: Group, id: MessageId, sent_at: float, sent: Sent) -> None:
         self._group = group
+        self._sent = sent
         self.id = id
         """Source and number of the message."""
         self.sent_at = sent_at
@@ -25,6 +27,11 @@ class Receipt:
 
     def __repr__(self) -> str:
         return f"Receipt({self.id.source!r}, {self.id.seq})"
+
+    @property
+    def _outcome(self) -> Stable | StableInSmallerView | None:
+        """What has become of the message, None if that is not known yet."""
+        return self._sent.of(self.id.seq, self.sent_at)
 
     async def stable(self, timeout: float | None = None) -> Outcome:
         """Wait until every member has the message, or for so many seconds; it may be cancelled."""

@@ -164,6 +164,29 @@ class MemberFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class StabilityStalled:
+    """The stability protocol concludes nothing; told again when other links are found to be in the way.
+
+    What all members have is found out by their signs of life meanwhile, which takes longer.
+    """
+
+    seconds: float
+    """Age of the oldest message that is not stable."""
+    links: tuple[tuple[str, str], ...]
+    """Sender and receiver of each link that carries nothing in this direction, as its receiver says."""
+    members: tuple[str, ...]
+    """Who has not said to have that message, of those who can be heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class StabilityResumed:
+    """Messages become stable in their usual time again, or another view has begun."""
+
+    seconds: float
+    """How long they did not."""
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """Copies of a source's messages were let go, up to a number."""
 
@@ -197,6 +220,8 @@ Event: TypeAlias = (
     | MemberExcluded
     | MemberEvicted
     | MemberFailed
+    | StabilityStalled
+    | StabilityResumed
     | Released
     | Settled
     | HistoryGone

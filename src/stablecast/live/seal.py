@@ -42,7 +42,7 @@ NO_KEY_NUMBER: Final = 255
 """Key number of a group without a key."""
 
 WINDOW: Final = 4096
-"""How far behind a session's newest datagram another one may come; a power of two."""
+"""How far behind a session's newest datagram another one may come."""
 
 GUESTS_MAX: Final = 512
 """Sessions that are remembered without :meth:`Seal.keep`."""
@@ -52,7 +52,8 @@ COUNTER_LIMIT: Final = 1 << 63
 REASONS: Final = ("short", "version", "key", "authentication", "replay", "own")
 """Why a datagram is refused."""
 
-_SLOTS: Final = WINDOW - 1
+_WORDS: Final = 2 * WINDOW >> 6
+_WORD_MASK: Final = _WORDS - 1
 _HEADER: Final = Struct(">BBQQ")
 _START: Final = Struct(">BBQ")
 _NONCE_START: Final = bytes(4)
@@ -75,10 +76,11 @@ class Opened(msgspec.Struct, frozen=True, gc=False):
 class _Window:
     """What is remembered of a session: its cipher, and which of its newest counters have come.
 
-    A counter's slot holds the last counter that came there, so nothing has to be cleared as the window moves.
+    There is a bit for each counter, in words of 64 that go round twice the window.  As the window moves on,
+    the words that it comes to are cleared (RFC 6479); what they had is too old by then.
     """
 
-    __slots__ = ("cipher", "kept", "key", "slots", "top")
+    __slots__ = ("cipher", "kept", "key", "top", "words")
 
     cipher: AESGCM
     """Of the key ``key``; not set while that is -1."""
@@ -87,11 +89,22 @@ class _Window:
         self.kept = kept
         self.key = -1
         self.top = 0
-        self.slots = array("Q", bytes(8 * WINDOW))
+        self.words = array("Q", bytes(8 * _WORDS))
 
     def has(self, counter: int) -> bool:
-        """Whether a counter has come, or is too old to tell."""
-        return counter <= self.top - WINDOW or self.slots[counter & _SLOTS] == counter
+        """Whether a counter up to the newest has come, or is too old to tell."""
+        if counter <= self.top - WINDOW:
+            return True
+        return bool(self.words[counter >> 6 & _WORD_MASK] >> (counter & 63) & 1)
+
+    def add(self, counter: int) -> None:
+        """Note that a counter has come."""
+        if counter > self.top:
+            word, newest = self.top >> 6, counter >> 6
+            for cleared in range(max(word + 1, newest - _WORDS + 1), newest + 1):
+                self.words[cleared & _WORD_MASK] = 0
+            self.top = counter
+        self.words[counter >> 6 & _WORD_MASK] |= 1 << (counter & 63)
 
 
 class Seal:
@@ -168,9 +181,7 @@ class Seal:
             window.key, window.cipher = number, cipher
         if not window.kept:
             self._touch(session)
-        if counter > window.top:
-            window.top = counter
-        window.slots[counter & _SLOTS] = counter
+        window.add(counter)
         return Opened(session, counter, inside)
 
     def keep(self, session: int) -> None:
@@ -194,7 +205,7 @@ class Seal:
 
     def remembered(self) -> dict[int, tuple[int, bytes]]:
         """Return the newest counter and the window of each session that is remembered."""
-        return {session: (window.top, window.slots.tobytes()) for session, window in self._windows.items()}
+        return {session: (window.top, window.words.tobytes()) for session, window in self._windows.items()}
 
     def _use(self, keyring: Keyring) -> None:
         """Take a keyring; ciphers of keys that it does not have are dropped."""

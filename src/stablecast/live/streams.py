@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from stablecast.live.gaps import Gaps
 from stablecast.live.wire import Data, Fragment
 
 Run = Data | Fragment
@@ -61,13 +62,12 @@ class Stream:
         "_chunks",
         "ahead",
         "ahead_bytes",
+        "gaps",
         "highest",
         "kept",
         "kept_bytes",
         "label",
         "large",
-        "nak_at",
-        "nak_tries",
         "prefix",
         "seq",
         "stable",
@@ -91,9 +91,8 @@ class Stream:
         self.ahead: dict[int, Run] = {}
         """Runs behind a gap."""
         self.ahead_bytes = 0
-        self.nak_at = 0.0
-        """When to ask for what is missing; 0 while nothing is."""
-        self.nak_tries = 0
+        self.gaps = Gaps()
+        """What is missing, up to ``highest``."""
         self.large = 0
         """Bytes so far of the large message whose part came last."""
         self._chunks: list[bytes] = []
@@ -108,13 +107,22 @@ class Stream:
         """Return the oldest run that is kept."""
         return next(iter(self.kept.values()), None)
 
-    def put_ahead(self, run: Run) -> bool:
-        """Keep a run that is behind a gap; tell whether it is new."""
+    def hear_of(self, part: int, due: float, seen: float | None = None) -> None:
+        """Take note that the source has sent up to a part; what is new of it is to be asked for when due."""
+        if part > self.highest:
+            self.gaps.add(self.highest + 1, part, due, seen)
+            self.highest = part
+
+    def put_ahead(self, run: Run, due: float = 0.0, seen: float | None = None) -> bool:
+        """Keep a run that is behind a gap, to be asked for when due; tell whether the run is new."""
         if run.part <= self.prefix or run.part in self.ahead:
             return False
+        last = last_part(run)
         self.ahead[run.part] = run
         self.ahead_bytes += size_of(run)
-        self.highest = max(self.highest, last_part(run))
+        self.hear_of(run.part - 1, due, seen)
+        self.gaps.fill(run.part, last)
+        self.highest = max(self.highest, last)
         return True
 
     def pop_next(self) -> Run | None:
@@ -127,6 +135,7 @@ class Stream:
     def append(self, run: Run, now: float) -> int:
         """Add the next run to the prefix and keep it; return its size."""
         last, size = last_part(run), size_of(run)
+        self.gaps.fill(run.part, last)
         self.prefix = last
         if last > self.highest:
             self.highest = last
@@ -152,20 +161,6 @@ class Stream:
         payload = b"".join(self._chunks)
         self._chunks = []
         return run.seq, [payload]
-
-    def missing(self, up_to: int, most: int) -> list[tuple[int, int]]:
-        """Return the first ranges of parts that are missing, up to a part."""
-        ranges: list[tuple[int, int]] = []
-        after = self.prefix
-        for first in sorted(self.ahead):
-            if first > up_to or len(ranges) >= most:
-                break
-            if first > after + 1:
-                ranges.append((after + 1, first - 1))
-            after = last_part(self.ahead[first])
-        if after < up_to and len(ranges) < most:
-            ranges.append((after + 1, up_to))
-        return ranges
 
     def runs_between(self, first: int, last: int) -> Iterator[Run]:
         """Yield the runs that are here of those that begin from ``first``, where one does, up to ``last``.

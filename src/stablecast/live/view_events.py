@@ -14,6 +14,7 @@ from stablecast.live.results import (
     Released,
     ViewChanged,
 )
+from stablecast.live.stalls import Stalls
 from stablecast.live.streams import Kept, Run, Stream
 from stablecast.live.wire import Data
 from stablecast.membership.actions import Begin
@@ -46,6 +47,7 @@ class ViewEvents:
         self._gone: frozenset[str] = frozenset()
         self._departs = False
         self.tells_releases = False
+        self._stalls = Stalls()
         self._line = engine.options.group
 
     def survivors(self, here: InView) -> tuple[str, ...]:
@@ -75,6 +77,9 @@ class ViewEvents:
         before, self._line = self._line, begin.view.line
         for member in begin.gone:
             engine.tell(MemberFailed(member.label))
+        resumed = self._stalls.over(now)
+        if resumed is not None:
+            engine.tell(resumed)
         log = engine.log
         if log is None or not begin.led:
             return
@@ -112,9 +117,12 @@ class ViewEvents:
             self._suspected = suspected
             engine.do(engine.agreement.suspect(suspected, now), now)
         if here is engine.in_view and here.limit is None:
+            news = self._stalls.look(here, now)
+            if news is not None:
+                engine.tell(news)
             for rank, member in enumerate(here.view.members):
                 if rank != here.rank:
-                    since = held_since(here, rank)
+                    since = held_since(here, rank, now)
                     for step in engine.slow.holding(member.session, since, now, key=member.name):
                         self._take_step(here, step, now)
 
@@ -189,11 +197,17 @@ def _sizes(kept: Kept) -> list[int]:
     return [kept.large]
 
 
-def held_since(here: InView, rank: int) -> float | None:
-    """Return since when a member holds back the oldest message that it is not known to have."""
+def held_since(here: InView, rank: int, now: float) -> float | None:
+    """Return since when a member holds back the oldest message that it is not known to have.
+
+    A member that may have it by now, and has just not had its turn to say so, holds nothing back.  Of one
+    that cannot be heard, what it has is known by way of others, later.
+    """
     times = [
         oldest.at
         for source, stream in enumerate(here.streams)
         if (oldest := stream.oldest) is not None and here.has[rank][source] < oldest.last
     ]
-    return min(times, default=None)
+    if not times or not here.has_had_its_turn(rank, min(times), now):
+        return None
+    return min(times) + (0.0 if here.links.hears(rank) else 2 * here.patience)

@@ -1,14 +1,14 @@
 """What is inside a datagram: a destination and frames, packed by msgspec.
 
 A frame is an array with its tag first.  Tags 1 to 19 are data and stability, 20 to 39 membership
-(:mod:`stablecast.membership.messages`), 40 to 49 sessions.  Frames that a later version adds have new tags;
-what a frame means never changes without a new version in the datagram's first byte.  Tag 6 is retired: it
-was a message of the stability protocol in another form.
+(:mod:`stablecast.membership.messages`), 40 to 49 sessions, and 50 is a piece of a frame.  Frames that a later
+version adds have new tags; what a frame means never changes without a new version in the datagram's first
+byte.  Tag 6 is retired: it was a message of the stability protocol in another form.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -19,6 +19,8 @@ EVERYONE = 0
 """In place of a destination session."""
 INSIDE_BYTES = 13
 """Bytes of an inside beside its frames, at most."""
+
+T = TypeVar("T")
 
 Long = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """A number of the stability protocol: 64 bits, with a sign."""
@@ -142,7 +144,19 @@ class Thanks(Frame, tag=42, frozen=True):
     answer: Word
 
 
-AnyFrame = (
+class Piece(Frame, tag=50, frozen=True, gc=False):
+    """A piece of a frame that is too large for a datagram."""
+
+    name: Word
+    """Of the whole frame: a digest of its content."""
+    index: Whole
+    """Which piece it is, from 0."""
+    count: Whole
+    """How many there are."""
+    chunk: bytes
+
+
+WholeFrame = (
     Data
     | Fragment
     | Nak
@@ -156,9 +170,11 @@ AnyFrame = (
     | Welcome
     | Thanks
 )
+AnyFrame = WholeFrame | Piece
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(tuple[int, list[AnyFrame]])
+_whole_decoder: msgspec.msgpack.Decoder[WholeFrame] = msgspec.msgpack.Decoder(WholeFrame)
 
 
 def encode(frame: AnyFrame) -> bytes:
@@ -180,7 +196,16 @@ def pack(frames: list[AnyFrame], to: int = EVERYONE) -> bytes:
 
 def unpack(inside: bytes) -> tuple[int, list[AnyFrame]]:
     """Return destination and frames; raises ``msgspec.DecodeError`` for anything else."""
+    return _decoded(_decoder, inside)
+
+
+def decode(packed: bytes) -> WholeFrame:
+    """Return one frame that was put together; raises ``msgspec.DecodeError`` for anything else."""
+    return _decoded(_whole_decoder, packed)
+
+
+def _decoded(decoder: msgspec.msgpack.Decoder[T], packed: bytes) -> T:
     try:
-        return _decoder.decode(inside)
+        return decoder.decode(packed)
     except (UnicodeDecodeError, RecursionError) as error:
-        raise msgspec.DecodeError(f"not a datagram's inside: {error}") from None
+        raise msgspec.DecodeError(f"not what is in a datagram: {error}") from None

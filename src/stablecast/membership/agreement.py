@@ -38,6 +38,8 @@ from stablecast.membership.messages import (
     Refuse,
     Sync,
     Synced,
+    Trial,
+    TrialPassed,
 )
 from stablecast.membership.standing import NOTHING, Peer
 from stablecast.membership.view import Address, View
@@ -153,6 +155,10 @@ class Agreement(Newcomer):
                 self._on_redirect(frame)
             case Refuse():
                 self._on_refuse(frame, now)
+            case Trial():
+                self._on_trial(frame, sender, now)
+            case TrialPassed():
+                self._on_trial_passed(frame, sender, now)
             case Leave():
                 self._on_leave(frame, sender, now)
             case Farewell():
@@ -191,7 +197,7 @@ class Agreement(Newcomer):
 
     def _done(self, now: float) -> list[Action]:
         """Set the timers: the ticks go on while there is something to repeat or to wait for."""
-        first = self._lobby.first_since()
+        first = self._lobby.ready_since()
         gathered_at = now if first is None else first + self.timing.gather
         self._gather_at = gathered_at if gathered_at > now else None
         is_active = (

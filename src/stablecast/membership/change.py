@@ -13,6 +13,9 @@ from stablecast.membership.view import Address, MemberInfo, View
 REMEMBERED_NAMES = 1000
 """How many names' incarnations a view carries."""
 
+REMEMBERED_BYTES = 16 << 10
+"""How many bytes their names have together at most, beside those of members."""
+
 NAMED = 3
 """How many members a reason names."""
 
@@ -150,10 +153,15 @@ def side_line(group: str, view_id: int) -> str:
 
 
 def without_oldest(incarnations: dict[str, int], members: set[str]) -> dict[str, int]:
-    """Return the incarnations with no more names than are remembered; members' names stay."""
-    surplus = len(incarnations) - REMEMBERED_NAMES
-    old = [name for name in incarnations if name not in members][: max(surplus, 0)]
-    return {name: last for name, last in incarnations.items() if name not in old}
+    """Return the incarnations with no more names and bytes than are remembered; members' names stay."""
+    kept = dict(incarnations)
+    size = sum(len(name.encode()) for name in kept if name not in members)
+    for name in [name for name in kept if name not in members]:
+        if len(kept) <= REMEMBERED_NAMES and size <= REMEMBERED_BYTES:
+            break
+        del kept[name]
+        size -= len(name.encode())
+    return kept
 
 
 def in_words(members: Sequence[MemberInfo], what: str) -> str:

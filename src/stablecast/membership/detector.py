@@ -2,7 +2,8 @@
 
 Every member counts its rounds, and tells a few others in each round the largest count that it has heard of
 each member.  A count that rises is a sign of life, however it comes, so a link between two members that is
-broken makes nobody suspect anybody as long as there is another way between them.
+broken makes nobody suspect anybody as long as there is another way between them.  It is noticed by its
+receiver, which hears that a member lives, and nothing from the member itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from stablecast.membership.actions import Randomness
 from stablecast.membership.view import View
 
 MOST_AT_A_TIME = 8
+UNHEARD_TURNS = 5
+"""Turns that a member must have missed here before the link from it is taken for dead."""
 
 
 class Detector:
@@ -59,6 +62,9 @@ class Detector:
         self._rng = rng
         self._counters = [0] * size
         self._last_heard = [now] * size
+        self._last_direct = [now] * size
+        self.turn_s = every * -(-(size - 1) // max(self._fan_out, 1))
+        """Seconds in which everyone has a turn; two turns of the same member may be twice as far apart."""
         self._turns: list[int] = []
 
     def tick(self, now: float) -> list[int]:
@@ -77,6 +83,7 @@ class Detector:
         sent meanwhile is still in its socket's buffer, or was dropped because that was full.
         """
         self._last_heard = [now] * len(self._last_heard)
+        self._last_direct = [now] * len(self._last_direct)
 
     def _next_few(self) -> list[int]:
         """Return the next ranks of a shuffled order: everyone has a turn before anyone has a second."""
@@ -103,13 +110,13 @@ class Detector:
 
     def heard(self, rank: int, now: float) -> None:
         """Take note of a frame of this view from a member itself."""
-        self._last_heard[rank] = now
+        self._last_heard[rank] = self._last_direct[rank] = now
 
     def merge(self, counters: Sequence[int], from_rank: int, now: float) -> None:
         """Take in what a member tells; counts of another length are not of this view, and ignored."""
         if len(counters) != len(self._counters):
             return
-        self._last_heard[from_rank] = now
+        self.heard(from_rank, now)
         for rank, count in enumerate(counters):
             if count > self._counters[rank] and rank != self.me:
                 self._counters[rank] = count
@@ -121,6 +128,15 @@ class Detector:
             return frozenset()
         silent = (rank for rank, last in enumerate(self._last_heard) if now - last > self.fail_after)
         return frozenset(rank for rank in silent if rank != self.me)
+
+    def unheard(self, now: float) -> list[int]:
+        """Return the ranks that live, as others say, and from which nothing has come for long."""
+        patience = UNHEARD_TURNS * self.turn_s
+        return [
+            rank
+            for rank, last in enumerate(self._last_direct)
+            if now - last > patience and now - self._last_heard[rank] < patience / 2 and rank != self.me
+        ]
 
     def last_heard(self, rank: int) -> float:
         """Return when there was last a sign of life of a member."""

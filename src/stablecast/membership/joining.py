@@ -12,7 +12,18 @@ from stablecast.membership.actions import Action, Begin, JoinFailed, TrustSessio
 from stablecast.membership.change import side_line
 from stablecast.membership.identity import difference
 from stablecast.membership.leading import Leader
-from stablecast.membership.messages import Elsewhere, Install, Join, Redirect, Refuse, Sync, Synced
+from stablecast.membership.lobby import Absence
+from stablecast.membership.messages import (
+    Elsewhere,
+    Install,
+    Join,
+    Redirect,
+    Refuse,
+    Sync,
+    Synced,
+    Trial,
+    TrialPassed,
+)
 from stablecast.membership.standing import Peer
 from stablecast.membership.view import Address, View
 
@@ -20,6 +31,12 @@ MOST_CONTACTS = 64
 
 SLOWLY = 5
 """A process that has been named in a SYNC asks only every so many repetitions."""
+
+TRIALS_FOR = 0.8
+"""Share of the time for joining in which no trial was answered, and after which there is no hope."""
+
+LONGEST_TRIP = 2.0
+"""Seconds for one's way that a leader believes at most."""
 
 
 @dataclass(slots=True)
@@ -33,6 +50,8 @@ class Search:
     """Whether it was in a view before, so that it never fails but begins alone."""
     accepted_at: float = 0.0
     """When the SYNC that is pending came."""
+    is_tried: bool = False
+    """Whether a leader is about to let it in."""
     given: tuple[Address, ...] = field(default=())
 
     def add(self, contact: Address) -> bool:
@@ -41,6 +60,23 @@ class Search:
             return False
         self.contacts.append(contact)
         return True
+
+
+NOT_RECEIVED = (
+    "this group's datagrams of full size do not get to {}:{} and back (accepted: a network that carries them,"
+    " or a smaller 'largest' at every member)"
+)
+
+
+def _too_often(absence: Absence, now: float) -> str:
+    return (
+        f"it was to be let in and did not answer, {absence.times} times; it may try again in"
+        f" {absence.until - now:.0f} s"
+    )
+
+
+def _microseconds(now: float) -> int:
+    return int(now * 1e6)
 
 
 class Newcomer(Leader):
@@ -118,6 +154,8 @@ class Newcomer(Leader):
             return
         for member in sync.view.members:
             self._lobby.drop(member.session)
+            if old is None or member not in old.members:
+                self._lobby.forgive(member)
         self._forget_old_view(now)
         self._began(now)
 
@@ -142,7 +180,41 @@ class Newcomer(Leader):
             self._send(Install(self._installed_by), sender)
             return
         else:
-            self._lobby.add(frame, now)
+            self._try_out(frame, sender, now)
+        self._consider(now)
+
+    def _try_out(self, frame: Join, sender: Peer, now: float) -> None:
+        """Let one that asks show that it receives datagrams of full size: members are to wait for no other.
+
+        It asks again and again, so this is repeated.
+        """
+        self._drop_replaced(frame.member, sender, now)
+        absence = self._lobby.absence_of(frame.member, now)
+        if absence is not None:
+            if absence.until - now > self.timing.join_timeout:
+                self._send(Refuse(_too_often(absence, now)), sender)
+            return
+        visitor = self._lobby.add(frame, now)
+        if visitor.ready is not None:
+            return
+        if now - visitor.first < TRIALS_FOR * self.timing.join_timeout:
+            self._send(Trial(_microseconds(now)), sender)
+        else:
+            self._lobby.drop(sender.session)
+            self._send(Refuse(NOT_RECEIVED.format(*sender.address)), sender)
+
+    def _on_trial(self, frame: Trial, sender: Peer, now: float) -> None:
+        search = self._search
+        if search is None:
+            return
+        if not search.is_tried:
+            search.is_tried = True
+            search.deadline = max(search.deadline, now + self.timing.join_timeout)
+        self._send(TrialPassed(frame.stamp), sender)
+
+    def _on_trial_passed(self, frame: TrialPassed, sender: Peer, now: float) -> None:
+        trip = (_microseconds(now) - frame.stamp) / 1e6
+        self._lobby.passed(sender.session, min(max(trip, 0.0), LONGEST_TRIP), now)
         self._consider(now)
 
     def _notice_return(self, frame: Join, sender: Peer) -> None:
@@ -221,7 +293,7 @@ class Newcomer(Leader):
 
     def _may_begin_alone(self, search: Search, now: float) -> bool:
         """Tell whether this process is a contact itself, and those before it had the time to begin."""
-        if search.is_again or self.me.address not in search.given:
+        if search.is_again or search.is_tried or self.me.address not in search.given:
             return False
         turns = 1 + search.given.index(self.me.address)
         patience = min(turns * self.timing.bootstrap_after, 0.9 * self.timing.join_timeout)

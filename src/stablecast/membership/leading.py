@@ -37,6 +37,9 @@ ANNOUNCE_FOR = 5.0
 LARGEST_BACKOFF = 5
 """How often the wait after a refusal doubles."""
 
+TRIPS_OF_A_JOINER = 3
+"""Round trips that a joiner has to answer at least."""
+
 
 @dataclass(slots=True)
 class Announcement:
@@ -71,6 +74,7 @@ class Leader(Follower):
         self._refusals = 0
         self._retry_at = 0.0
         self._is_finished = False
+        self._longest_trip = 0.0  # of those who join
         self._outlook = Outlook()
 
     def _consider(self, now: float) -> None:
@@ -101,7 +105,8 @@ class Leader(Follower):
     def _gathered(self, view: View, now: float) -> bool:
         """Tell whether somebody waits who fits, and has waited for others to come along."""
         waiting = self._admitted(self._who_remains(view), now)
-        return bool(waiting) and now >= waiting[0].first + self.timing.gather
+        since = min((visitor.ready for visitor in waiting if visitor.ready is not None), default=None)
+        return since is not None and now >= since + self.timing.gather
 
     def _begin(self, now: float) -> None:
         """Make a proposal that is larger than all before, and ask the others to stop."""
@@ -165,6 +170,7 @@ class Leader(Follower):
             self._bid_farewell(change)
             self._finish("everyone left")
             return
+        self._longest_trip = max((visitor.trip for visitor in visitors), default=0.0)
         epoch = max(change.proposal[0], *(visitor.epoch + 1 for visitor in visitors), 0)
         view = None
         joiners: tuple[MemberInfo, ...] = ()
@@ -373,6 +379,25 @@ class Leader(Follower):
                 self._send(Install(self._announcement.proposal), member)
         self._check_announcement(now)
 
+    def _turn_away(self, joiners: list[MemberInfo], now: float) -> None:
+        """Begin anew without those who join and do not answer."""
+        for member in joiners:
+            self._lobby.turn_away(member, now)
+        self._restart(now)
+
+    def _drop_replaced(self, member: MemberInfo, sender: Peer, now: float) -> None:
+        """Stop waiting for one that joins if another process asks from its address: it is no more."""
+        change = self._change
+        if change is None or sender.address != member.address:
+            return
+        gone = [
+            joiner
+            for joiner in change.joiners
+            if joiner.address == member.address and joiner.session != member.session
+        ]
+        if gone:
+            self._turn_away(gone, now)
+
     def _drop_unresponsive(self, now: float) -> None:
         change = self._change
         if change is None:
@@ -380,10 +405,9 @@ class Leader(Follower):
         waited = now - change.since
         late = [member for member in change.awaited() if member.session != self.me.session]
         joiners = [member for member in late if member in change.joiners]
-        if waited >= self.timing.joiner_timeout and joiners:
-            for member in joiners:
-                self._lobby.turn_away(member.session, now)
-            self._restart(now)
+        patience = max(self.timing.joiner_timeout, TRIPS_OF_A_JOINER * self._longest_trip)
+        if waited >= patience and joiners:
+            self._turn_away(joiners, now)
         elif waited >= self.timing.flush_timeout and late:
             for member in late:
                 self._left_out[member.session] = "did not answer a view change"

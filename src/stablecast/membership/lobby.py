@@ -1,4 +1,10 @@
-"""Processes that have asked a leader to be let in."""
+"""Processes that have asked a leader to be let in.
+
+A view change blocks all members until those who join have answered, so nobody is let in who has not shown
+that it receives datagrams of full size (TRIAL), and one that then keeps members waiting has to wait itself,
+each time twice as long.  It is known again by its address, and by its host and name: a supervisor may start
+it anew at another port.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +19,9 @@ LARGEST = 1000
 TURNED_AWAY_FOR = 2.0
 """Seconds for which one is not listened to that did not answer; each time twice as long."""
 
+DOUBLED_MOST = 5
+"""How often that doubles."""
+
 
 @dataclass(slots=True)
 class Visitor:
@@ -25,6 +34,24 @@ class Visitor:
     """When it first asked."""
     last: float
     """When it last did."""
+    ready: float | None = None
+    """When it passed a trial; None while it has not."""
+    trip: float = 0.0
+    """Seconds that the trial and its answer took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Why one is not listened to."""
+
+    until: float
+    times: int
+    """How often it has kept members waiting."""
+
+
+def _keys(member: MemberInfo) -> tuple[Address, tuple[str, str]]:
+    """Return what a process is known by when it comes back."""
+    return member.address, (member.host, member.name)
 
 
 class Lobby:
@@ -33,28 +60,50 @@ class Lobby:
     def __init__(self, *, patience: float) -> None:
         self._patience = patience
         self._visitors: dict[int, Visitor] = {}
-        self._turned_away: dict[int, tuple[float, int]] = {}  # until when, and how often so far
+        self._turned_away: dict[tuple[str, int | str], Absence] = {}
 
-    def add(self, join: Join, now: float) -> None:
+    def add(self, join: Join, now: float) -> Visitor:
         """Note that a process asks; another one of the same address is forgotten, since it is no more."""
         member = join.member
         known = self._visitors.get(member.session)
-        first = now if known is None else known.first
         self.drop_address(member.address)
-        if len(self._visitors) < LARGEST and now >= self._turned_away.get(member.session, (now, 0))[0]:
-            self._visitors[member.session] = Visitor(member, join.epoch, first, now)
+        if known is None:
+            known = Visitor(member, join.epoch, now, now)
+        if len(self._visitors) < LARGEST:
+            self._visitors[member.session] = known
+        known.member, known.epoch, known.last = member, join.epoch, now
+        return known
+
+    def absence_of(self, member: MemberInfo, now: float) -> Absence | None:
+        """Return why a process is not listened to, None if it is."""
+        found = [absence for key in _keys(member) if (absence := self._turned_away.get(key)) is not None]
+        return max((one for one in found if one.until > now), key=lambda one: one.until, default=None)
+
+    def passed(self, session: int, trip: float, now: float) -> None:
+        """Note that one has shown that it receives datagrams of full size."""
+        visitor = self._visitors.get(session)
+        if visitor is not None and visitor.ready is None:
+            visitor.ready, visitor.trip = now, trip
 
     def drop(self, session: int) -> None:
         """Forget one."""
         self._visitors.pop(session, None)
 
-    def turn_away(self, session: int, now: float) -> None:
-        """Do not listen for a while to one that has kept everyone waiting: it asks, but does not hear."""
-        self.drop(session)
-        _, times = self._turned_away.pop(session, (now, 0))
-        self._turned_away[session] = (now + TURNED_AWAY_FOR * 2 ** min(times, 5), times + 1)
+    def turn_away(self, member: MemberInfo, now: float) -> None:
+        """Do not listen for a while to one that has kept everyone waiting: it asks, but does not answer."""
+        self.drop(member.session)
+        for key in _keys(member):
+            before = self._turned_away.pop(key, None)
+            times = 0 if before is None else before.times
+            wait = TURNED_AWAY_FOR * 2 ** min(times, DOUBLED_MOST)
+            self._turned_away[key] = Absence(now + wait, times + 1)
         while len(self._turned_away) > LARGEST:
             del self._turned_away[next(iter(self._turned_away))]
+
+    def forgive(self, member: MemberInfo) -> None:
+        """Forget that one has kept everyone waiting: it is in."""
+        for key in _keys(member):
+            self._turned_away.pop(key, None)
 
     def drop_address(self, address: Address) -> None:
         """Forget who asked from an address."""
@@ -66,12 +115,14 @@ class Lobby:
         self._visitors.clear()
 
     def waiting(self, now: float) -> tuple[Visitor, ...]:
-        """Return who has asked lately, longest waiting first."""
+        """Return who has asked lately and passed a trial, longest waiting first."""
         stale = [s for s, visitor in self._visitors.items() if now - visitor.last > self._patience]
         for session in stale:
             del self._visitors[session]
-        return tuple(sorted(self._visitors.values(), key=lambda v: (v.first, v.member.session)))
+        ready = (visitor for visitor in self._visitors.values() if visitor.ready is not None)
+        return tuple(sorted(ready, key=lambda v: (v.first, v.member.session)))
 
-    def first_since(self) -> float | None:
-        """Return since when the first one waits, None if nobody does."""
-        return min((visitor.first for visitor in self._visitors.values()), default=None)
+    def ready_since(self) -> float | None:
+        """Return since when the first one can be let in, None if nobody can."""
+        times = [visitor.ready for visitor in self._visitors.values() if visitor.ready is not None]
+        return min(times, default=None)

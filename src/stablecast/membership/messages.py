@@ -151,6 +151,23 @@ class Probe(Frame, tag=33, frozen=True):
     """Most members that it can have, 0 for any number; views that have more together do not merge."""
 
 
+class Trial(Frame, tag=35, frozen=True):
+    """Show that you receive this, which fills a datagram: then you can be let in."""
+
+    stamp: Whole
+    """The sender's clock in microseconds."""
+    padding: bytes = b""
+    """What fills the datagram."""
+
+
+class TrialPassed(Frame, tag=36, frozen=True):
+    """I have received your trial; this fills a datagram too."""
+
+    stamp: Whole
+    """That of the trial."""
+    padding: bytes = b""
+
+
 class Alive(Frame, tag=34, frozen=True):
     """Signs of life, one's own and those heard of; sent to a few members at a time."""
 
@@ -163,6 +180,18 @@ class Alive(Frame, tag=34, frozen=True):
     """For each source by rank, the last part that the sender of this frame knows to be everywhere."""
     full: bool = False
     """Whether its application takes nothing at present, so that it cannot take more in."""
+    stamp: Whole = 0
+    """The sender's clock in microseconds; 0 for none."""
+    echo: tuple[Whole, Whole] = (0, 0)
+    """The last stamp of the member that this is for, and for how many microseconds it was kept."""
+    round: Whole = 0
+    """Which round of reports goes on; 0 for none."""
+    least: tuple[Whole, ...] = ()
+    """For each source by rank, the last part that everyone in the round has."""
+    inside: bytes = b""
+    """Who is in the round: one bit for each rank, the lowest first."""
+    dead: tuple[tuple[Whole, Whole, Whole], ...] = ()
+    """Links that carry nothing: ranks of sender and receiver, and the receiver's count when it said so."""
 
 
 MembershipFrame = (
@@ -180,5 +209,7 @@ MembershipFrame = (
     | Leave
     | Farewell
     | Probe
+    | Trial
+    | TrialPassed
     | Alive
 )
