@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from stablecast.live.answers import Answers
 from stablecast.live.in_view import InView
+from stablecast.live.transport import format_address
 from stablecast.live.wire import (
     EVERYONE,
     AnyFrame,
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from stablecast.live.engine import Engine
 
 MET_MOST = 1024
+MILESTONES = frozenset(10**digits for digits in range(19))
+
+_log = logging.getLogger(__name__)
 
 Introduction = Hello | Welcome | Thanks
 Control = Stability | Nak | SentSoFar | Progress | Alive
@@ -42,12 +48,14 @@ class Incoming:
         self._engine = engine
         self.met: dict[Address, int] = {}
         """Sessions that have answered a challenge, by address."""
+        self._answers = Answers()
 
     def take(self, datagram: bytes, address: Address, now: float) -> None:
         """Take in a datagram."""
         engine = self._engine
         opened = engine.seal.open(datagram)
         if opened is None:
+            self._log_refusal(address)
             return
         try:
             to, frames = unpack(opened.inside)
@@ -62,10 +70,21 @@ class Incoming:
         else:
             self._take_of_stranger(frames, opened.session, address, now)
 
+    def _log_refusal(self, address: Address) -> None:
+        """Log the first datagram that is refused for a reason, the tenth, the hundredth and so on."""
+        engine = self._engine
+        reason = engine.seal.last_refusal
+        count = engine.seal.refused[reason]
+        if count in MILESTONES:
+            what = "%s/%s: refused %d datagrams so far (%s), the last one from %s"
+            _log.info(what, engine.options.group, engine.label, count, reason, format_address(address))
+
     def _take_of_stranger(self, frames: list[AnyFrame], session: int, address: Address, now: float) -> None:
         """From who has not answered a challenge nothing is taken but an introduction."""
         for frame in frames:
-            if isinstance(frame, Introduction):
+            if isinstance(frame, Hello) and not self._answers.may_answer(address, now):
+                self._engine.counters.unanswered += 1
+            elif isinstance(frame, Introduction):
                 self._introduce(frame, session, address, now)
             else:
                 self._engine.counters.untrusted += 1
@@ -79,7 +98,8 @@ class Incoming:
             if len(self.met) >= MET_MOST:
                 self.met.clear()
             self.met[address] = session
-            engine.do(engine.agreement.met(address, now), now)
+            is_answer = isinstance(frame, Welcome)
+            engine.do(engine.agreement.met(address, now, is_answer=is_answer), now)
 
     def _take(self, frame: AnyFrame, session: int, address: Address, now: float) -> None:
         engine = self._engine
@@ -99,7 +119,7 @@ class Incoming:
         elif isinstance(frame, AskHistory | History):
             engine.history.take(frame, session, address)
         elif isinstance(frame, Join) and not engine.slow.may_join(frame.member.name, now):
-            engine.outgoing.to_address(Refuse(self._ban_of(frame.member.name, now)), address, session)
+            engine.refuse(Refuse(self._ban_of(frame.member.name, now)), address, session)
         else:
             engine.do(engine.agreement.receive(frame, session, address, now), now)
 
