@@ -53,6 +53,7 @@ def test_a_reader_that_answers_all_that_it_reads_does_not_wait_for_itself():
                 deliveries = b.deliveries()
                 await asyncio.sleep(1.0)  # so that much waits
                 async for delivery in deliveries:
+                    await asyncio.sleep(0.001)  # it has work to do
                     if delivery.source == "a":
                         for _ in range(3):
                             await b.send(b"re: " + delivery.payload)
@@ -63,6 +64,7 @@ def test_a_reader_that_answers_all_that_it_reads_does_not_wait_for_itself():
                 await asyncio.sleep(0.001)
             await until(lambda: len(reader.payloads("b")) == 300)
             answering.cancel()
+            await asyncio.wait([answering])
 
     play(scenario)
 

@@ -4,9 +4,10 @@ Room
     Who finds no room waits in a queue, and the first of it goes on when there is some.  Once its message is
     counted it wakes the next.
 Turns
-    Messages that are sent in one turn of the loop go together.  After ``TURN_BYTES`` in one turn, each message
-    counted with ``MESSAGE_BYTES`` more, the next ``send`` lets the loop turn, so that a task that only sends
-    lets others have their turn as well.  It does so before its message is sent: who cancels it cancels it whole.
+    Messages that are sent in one turn of the loop go together.  After ``TURN_BYTES`` in one turn, each
+    message counted with ``MESSAGE_BYTES`` more, the next ``send`` lets the loop turn, so that a task that
+    only sends lets others have their turn as well.  It does so before its message is sent: who cancels it
+    cancels it whole.
 Threads
     What other threads send is queued, and sent by a task on the loop, one after the other.
 """
