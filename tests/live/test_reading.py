@@ -1,6 +1,7 @@
 """Applications that read, that do not, and that never meant to: who is held up, and who is told."""
 
 import asyncio
+import contextlib
 import logging
 
 import pytest
@@ -50,12 +51,11 @@ def test_a_reader_that_answers_all_that_it_reads_does_not_wait_for_itself():
             reader = Reader(a)
 
             async def answer():
-                deliveries = b.deliveries()
-                await asyncio.sleep(1.0)  # so that much waits
-                async for delivery in deliveries:
-                    await asyncio.sleep(0.001)  # it has work to do
-                    if delivery.source == "a":
-                        for _ in range(3):
+                async with contextlib.aclosing(b.deliveries()) as deliveries:
+                    await asyncio.sleep(1.0)  # so that much waits
+                    async for delivery in deliveries:
+                        await asyncio.sleep(0.001)  # it has work to do
+                        for _ in range(3 if delivery.source == "a" else 0):
                             await b.send(b"re: " + delivery.payload)
 
             answering = asyncio.create_task(answer())
