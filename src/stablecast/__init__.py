@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from stablecast.errors import StablecastError
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from stablecast.live.results import Delivery, Stable, StableInSmallerView, TimedOut
 
 __version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _LAZY = {
     "Delivery": "stablecast.live.results",

@@ -38,8 +38,16 @@ class GroupClosed(StablecastError):
     """The group was closed, or this member has left it."""
 
 
+class NotHere(StablecastError, RuntimeError):
+    """A group was used from another thread, on another event loop, or in a fork of its process."""
+
+
 class BufferFull(StablecastError):
     """The member's share of the buffers is used up, and it was told not to wait."""
+
+
+class DeliveriesGone(StablecastError):
+    """Deliveries were asked for after they had been given up, because nobody had asked before."""
 
 
 class DrainTimedOut(StablecastError, TimeoutError):

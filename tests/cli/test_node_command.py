@@ -1,5 +1,6 @@
 """``stablecast node`` in real processes: lines in, deliveries and stability out, kills and bad input."""
 
+import resource
 import signal
 import socket
 import subprocess
@@ -106,6 +107,25 @@ def test_a_trace_in_the_event_schema_is_written(tmp_path):
     verdict = judge_files([trace])
     assert verdict.ok
     assert verdict.messages == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_trace_on_a_full_disk_is_told_once_and_the_node_goes_on(tmp_path, number):
+    trace = tmp_path / "a.jsonl"
+    with NodeProcess("--group", "g", "--member", "a", "--trace", str(trace)) as a:
+        a.expect("joined")
+        resource.prlimit(a.process.pid, resource.RLIMIT_FSIZE, (10_000, 10_000))
+        for number_of_line in range(500):
+            a.type(f"line {number_of_line}")
+        a.expect("trace_failed")
+        assert a.expect("stable", seq=500)["members"] == ["a"]
+        assert sum(line["event"] == "delivery" for line in a.seen) == 500
+        a.signal(number)
+        a.expect("left")
+        assert a.exit_code() == 1
+        told = a.process.stderr.read()
+    assert told == f"stablecast: cannot write the trace '{trace}': File too large; going on without a trace\n"
+    assert trace.read_text().endswith("}\n")
 
 
 def test_a_key_is_shared_by_file_or_variable_and_a_wrong_one_is_told(tmp_path):

@@ -1,7 +1,10 @@
+import errno
 import json
+import os
 import subprocess
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 
 from stablecast.cli.main import main
@@ -163,6 +166,31 @@ def test_a_trace_is_written_whole(capsys, tmp_path):
     ]
     assert run(capsys, *command)[0] == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ["events.parquet"]
+
+
+SMALL_RUN = ["simulate", "s_coordp", "--degree", "2", "--height", "2", "--messages", "3", "--trace"]
+
+
+def test_a_trace_on_a_full_disk_is_one_line_and_leaves_nothing(capsys, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "[Errno 28] Error writing bytes to file. Detail: No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", fail)
+    file = tmp_path / "events.parquet"
+    code, out, err = run(capsys, *SMALL_RUN, str(file))
+    assert (code, out) == (1, "")
+    assert err == f"stablecast: cannot write the trace '{file}': No space left on device\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_trace_replaces_nothing_but_a_file(capsys, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code, _, err = run(capsys, *SMALL_RUN, str(pipe))
+    assert code == 2
+    assert err == f"stablecast: cannot write the trace '{pipe}': it is no file that can be replaced\n"
+    assert list(tmp_path.iterdir()) == [pipe]
+    assert pipe.is_fifo()
 
 
 def test_the_help_of_a_protocol_shows_its_own_options_and_no_other_ones(capsys):

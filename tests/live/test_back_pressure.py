@@ -146,6 +146,7 @@ def test_a_reader_that_does_not_read_holds_the_group_up_and_catches_up_when_it_d
         patient = SlowPolicy(lagging_after=0.5, exclude_after=None)
         async with joined(network, "a", "b", slow=patient, each={"b": {"queue_messages": 10}}) as (a, b):
             events, _ = Watcher(a), Reader(a)
+            b.deliveries()  # it means to read, some day
             receipts = []
             for _ in range(100):
                 receipts.append(await a.send(b"x"))
@@ -171,6 +172,7 @@ def test_a_member_that_does_not_read_is_reported_then_left_out_and_comes_back(sl
             lazy = groups[names.index(slow)]
             busy = next(group for group in groups if group is not lazy)
             events, back = Watcher(busy), Watcher(lazy)
+            lazy.deliveries()
             for group in groups:
                 if group is not lazy:
                     Reader(group)
@@ -206,7 +208,7 @@ def test_a_member_that_is_slow_again_and_again_is_evicted_for_a_while():
         lazy = {"c": {"queue_messages": 10}}
         async with joined(network, "a", "b", "c", slow=policy, each=lazy) as (a, b, c):
             events = Watcher(a)
-            Reader(a), Reader(b)
+            Reader(a), Reader(b), c.deliveries()
 
             async def go_on_sending():
                 while True:

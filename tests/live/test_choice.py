@@ -1,5 +1,6 @@
 """Which protocol a live group runs, with which options, and what happens to members that disagree."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,11 @@ def test_options_have_the_names_and_units_of_simulations():
     ids=str,
 )
 def test_what_a_live_group_cannot_run_is_refused_in_one_line(name, options, message):
+    async def joined_once():
+        await stablecast.join("orders", protocol=name, protocol_options=options)
+
     with pytest.raises(InvalidInput) as refused:
-        stablecast.join("orders", protocol=name, protocol_options=options)
+        asyncio.run(joined_once())
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 

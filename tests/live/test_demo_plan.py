@@ -75,7 +75,7 @@ def test_payloads_have_their_size(size):
 
 
 def delivery(seq, source="m1", payload=None):
-    return Delivery(source, seq, payload_of(source, seq, 20) if payload is None else payload)
+    return Delivery(source, seq, payload_of(source, seq, 20) if payload is None else payload, "m0")
 
 
 def wrong(*batch, from_the_start=True):

@@ -22,7 +22,7 @@ def test_a_late_joiner_gets_the_history_that_a_handler_keeps():
             async with join(network, "c", [a.address]) as c:
                 assert c.frontier["a"] == 300
                 found = await c.history("a", 1, c.frontier["a"])
-                assert found == [Delivery("a", k + 1, b"order %d" % k) for k in range(300)]
+                assert found == [Delivery("a", k + 1, b"order %d" % k, "c") for k in range(300)]
                 some = await c.history("a", 250, 252)
                 assert [delivery.payload for delivery in some] == [b"order 249", b"order 250", b"order 251"]
 
@@ -91,7 +91,7 @@ def test_a_message_larger_than_a_datagram_is_not_kept():
             async with join(network, "c", [a.address]) as c:
                 gone = await c.history("a", 1, 3)
                 assert (gone.first, gone.last) == (2, 3)
-                assert await c.history("a", 3, 3) == [Delivery("a", 3, b"small too")]
+                assert await c.history("a", 3, 3) == [Delivery("a", 3, b"small too", "c")]
 
     play(scenario)
 
@@ -143,7 +143,7 @@ def test_asking_in_a_group_that_is_closed_is_an_error():
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (1, 0), ("1", 2), (1, True)])
 def test_numbers_that_no_message_has_are_refused(first, last):
     with pytest.raises(InvalidInput, match="accepted: from 1"):
-        Wanted.checked("a", first, last)
+        Wanted.checked("a", first, last, me="b")
 
 
 class Answers:

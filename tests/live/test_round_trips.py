@@ -82,7 +82,7 @@ def test_history_is_found_however_long_the_way_is(round_trip_s):
             await receipts[-1].stable()
             async with join(network, "d", [a.address]) as d:
                 found = await d.history("a", 1, 20)
-                assert found == [Delivery("a", k + 1, b"order %d" % k) for k in range(20)]
+                assert found == [Delivery("a", k + 1, b"order %d" % k, "d") for k in range(20)]
 
     play(scenario)
 

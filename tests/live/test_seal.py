@@ -198,6 +198,33 @@ def test_only_sessions_that_are_kept_outlast_many_others(monkeypatch):
     assert receiver.open(datagrams[1]) is None
 
 
+def test_a_recording_of_many_sessions_opens_once_however_many_came_in_between(monkeypatch):
+    monkeypatch.setattr(sealing, "GUESTS_MAX", 8)
+    receiver = member(1000)
+    senders = [member(session) for session in range(1, 30)]
+    recorded = [sender.close(b"x") for sender in senders for _ in range(3)]
+    for datagram in recorded:
+        assert receiver.open(datagram) is not None
+    for datagram in recorded:
+        assert receiver.open(datagram) is None
+    assert refusals(receiver) == {"replay": len(recorded)}
+    receiver.keep(1)
+    assert receiver.open(recorded[0]) is None
+    for sender in senders:
+        assert receiver.open(sender.close(b"news")) is not None
+
+
+def test_what_is_remembered_of_sessions_that_had_to_go_is_bounded(monkeypatch):
+    monkeypatch.setattr(sealing, "GUESTS_MAX", 8)
+    monkeypatch.setattr(sealing, "GONE_MAX", 10)
+    receiver = member(1000)
+    recorded = [member(session).close(b"x") for session in range(1, 31)]
+    for datagram in recorded:
+        receiver.open(datagram)
+    opened = [receiver.open(datagram) is not None for datagram in reversed(recorded)]
+    assert opened == [False] * 18 + [True] * 12
+
+
 def test_strangers_leave_nothing_but_counts():
     receiver = member(1000)
     receiver.open(member(1).close(b"x"))

@@ -369,10 +369,11 @@ def test_a_closed_port_is_told_from_one_that_is_silent(run):
     async def scenario():
         listener = await UdpTransport.open(HERE)
         answers = [
-            await who_listens(("127.0.0.1", free_port()), 5.0),
-            await who_listens(listener.address, 0.01),
+            await who_listens(("127.0.0.1", free_port()), 5.0, here=HERE),
+            await who_listens(listener.address, 0.01, here=HERE),
+            await who_listens(("192.0.2.1", 9), 5.0, here=HERE),
         ]
         listener.close()
         return answers
 
-    assert run(scenario()) == ["nobody", "silent"]
+    assert run(scenario()) == ["nobody", "silent", "unreachable"]

@@ -9,24 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from stablecast.live.results import (
-    Delivery,
-    Event,
-    HistoryGone,
-    MemberEvicted,
-    MemberExcluded,
-    MemberFailed,
-    MemberLagging,
-    MemberRecovered,
-    Outcome,
-    Released,
-    Settled,
-    StabilityResumed,
-    StabilityStalled,
-    Stable,
-    StableInSmallerView,
-    ViewChanged,
-)
+from stablecast.live.results import Delivery, Event, Outcome, Released, Stable, StableInSmallerView
+from stablecast.live.words import in_words, names
 
 
 class Lines:
@@ -59,15 +43,15 @@ class Lines:
             return self._line("not_stable", fields, f"not stable: {source}/{seq}")
         gone = outcome.gone if isinstance(outcome, StableInSmallerView) else ()
         fields |= {"members": list(outcome.members), "gone": list(gone)}
-        text = f"stable: {source}/{seq} at {_names(outcome.members)} after {outcome.seconds * 1000:.1f} ms"
-        return self._line("stable", fields, text + (f"; gone: {_names(gone)}" if gone else ""))
+        text = f"stable: {source}/{seq} at {names(outcome.members)} after {outcome.seconds * 1000:.1f} ms"
+        return self._line("stable", fields, text + (f"; gone: {names(gone)}" if gone else ""))
 
     def event(self, event: Event) -> str:
         """Tell what happened in the group; nothing of copies that were let go."""
         if isinstance(event, Released):
             return ""
         kind = re.sub(r"(?<!^)([A-Z])", r"_\1", type(event).__name__).lower()
-        return self._line(kind, dataclasses.asdict(event), _in_words(event))
+        return self._line(kind, dataclasses.asdict(event), in_words(event))
 
     def left(self, group: str, me: str) -> str:
         """Say that this member has left."""
@@ -89,39 +73,3 @@ def _payload(payload: bytes) -> dict[str, str]:
         return {"text": payload.decode()}
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(payload).decode()}
-
-
-def _names(members: Sequence[str]) -> str:
-    return ", ".join(members) or "nobody"
-
-
-def _in_words(event: Event) -> str:
-    match event:
-        case ViewChanged():
-            parts = (("joined", event.joined), ("left", event.left), ("failed", event.failed))
-            changes = "".join(f"; {what}: {_names(who)}" for what, who in parts if who)
-            cut_off = "" if event.main else "; cut off from the main part"
-            return f"view: {_names(event.members)}{changes}{cut_off}"
-        case MemberFailed(member):
-            return f"failed: {member}"
-        case MemberLagging(member, seconds):
-            return f"lagging: {member}, for {seconds:.1f} s"
-        case MemberRecovered(member):
-            return f"recovered: {member}"
-        case StabilityStalled(seconds, links, members):
-            ways = ", ".join(f"nothing comes from {sender} to {receiver}" for sender, receiver in links)
-            waits = f"waiting for {_names(members)}" if members else ""
-            why = "; ".join(part for part in (ways, waits) if part) or "for no reason that is known"
-            return f"stability stalls, for {seconds:.1f} s: {why}"
-        case StabilityResumed(seconds):
-            return f"stability resumes, after {seconds:.1f} s"
-        case MemberExcluded(member, seconds):
-            return f"excluded: {member}, too slow for {seconds:.1f} s"
-        case MemberEvicted(member, seconds):
-            return f"evicted: {member}, for {seconds:.0f} s"
-        case Settled(reason):
-            return f"settled: {reason}"
-        case HistoryGone():
-            return f"no longer kept: {event.source}/{event.first} to {event.last}"
-        case Released(source, seq):
-            return f"released: {source}/{seq}"

@@ -14,6 +14,7 @@ from stablecast.live.group import Group
 from stablecast.live.joining import join
 from stablecast.live.options import LARGEST_PAYLOAD
 from stablecast.live.receipt import Receipt
+from stablecast.live.results import TraceFailed
 from stablecast.trace.log import EventLog
 
 DRAIN_S = 30.0
@@ -42,6 +43,7 @@ class NodeSession:
         self._stay = stay
         self._lines = Lines(as_json=as_json)
         self._code = DONE
+        self._has_complained = False
 
     async def run(self, source: int | None, sink: int) -> int:
         """Be a member until the input ends or a signal comes; return the exit code."""
@@ -57,6 +59,7 @@ class NodeSession:
                 return INTERRUPTED
             async with group:
                 await self._work(group, source, output)
+            self._complain_of_trace(group)
             await output.put(self._lines.left(group.name, group.me))
         finally:
             await output.close(WRITE_S)
@@ -84,6 +87,7 @@ class NodeSession:
         """Run until the end, then leave and print what has come until then."""
         me, address = group.me, group.address
         command = f"{self._command} {address}"
+        self._complain_of_trace(group)
         first = self._lines.joined(
             group=group.name, me=me, address=address, members=group.members, command=command
         )
@@ -139,9 +143,18 @@ class NodeSession:
 
     async def _print_events(self, group: Group, output: Output) -> None:
         async for event in group.events():
+            if isinstance(event, TraceFailed):
+                self._complain_of_trace(group)
             text = self._lines.event(event)
             if text:
                 await output.put(text)
+
+    def _complain_of_trace(self, group: Group) -> None:
+        """Tell once, when it happens, that the trace has ended before its time."""
+        if group.trace_error and not self._has_complained:
+            self._has_complained = True
+            complain(f"{group.trace_error}; going on without a trace")
+            self._code = self._code or FOUND_FAILURE
 
     async def _print_outcomes(self, output: Output) -> None:
         """Wait for own messages in turn: they become stable in the order in which they were sent."""

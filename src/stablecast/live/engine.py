@@ -7,6 +7,7 @@ is, then lets go of what has become stable, sends what has gathered, and sets on
 
 from __future__ import annotations
 
+import logging
 import random
 from collections import deque
 from itertools import repeat
@@ -14,6 +15,7 @@ from itertools import repeat
 from stablecast.live.acquaintances import Acquaintances
 from stablecast.live.attached import UNSTABLE_MOST, members_most
 from stablecast.live.flow import Window
+from stablecast.live.guarded_log import GuardedLog
 from stablecast.live.history import Archive
 from stablecast.live.in_view import InView
 from stablecast.live.incoming import Incoming
@@ -22,13 +24,13 @@ from stablecast.live.options import Options
 from stablecast.live.outcomes import Outcomes
 from stablecast.live.outgoing import Outgoing
 from stablecast.live.packing import Packer
-from stablecast.live.results import Delivery, Event, Settled
+from stablecast.live.results import Delivery, Event, QueueFull, Settled, TraceFailed
 from stablecast.live.round_trips import RoundTrips
 from stablecast.live.seal import Seal
 from stablecast.live.sides import Listener, Log
 from stablecast.live.stats import Counters, TimeHistogram
 from stablecast.live.streams import Kept, Run, Stream
-from stablecast.live.transport import Cancellable, Transport
+from stablecast.live.transport import Cancellable, Transport, format_address
 from stablecast.live.trust import Trust
 from stablecast.live.view_events import ViewEvents, changed
 from stablecast.live.wire import (
@@ -48,11 +50,14 @@ from stablecast.membership.actions import (
     TrustSessions,
 )
 from stablecast.membership.agreement import Agreement
+from stablecast.membership.messages import Refuse
 from stablecast.membership.slow_members import SlowMembers
 from stablecast.membership.view import Address, MemberInfo, View
 
 TIMER_SLACK_S = 0.0002
 PAST_INCARNATIONS = 8
+
+_log = logging.getLogger(__name__)
 
 
 class Engine:
@@ -99,10 +104,14 @@ class Engine:
         self.past: dict[str, Outcomes] = {}
         self.waiting = 0
         """Deliveries that the application has not taken yet."""
-        self.log = log
+        self.trace_error = ""
+        """Why the trace ended before its time; nothing while it goes on."""
+        self.log = None if log is None else GuardedLog(log, self._trace_failed)
         self.closed = False
         self._listener = listener
-        self.outgoing = Outgoing(transport, self.seal, self.counters, rate=options.rate_bytes_per_s, log=log)
+        self.outgoing = Outgoing(
+            transport, self.seal, self.counters, rate=options.rate_bytes_per_s, log=self.log
+        )
         self.history = Archive(
             options.history_bytes, self.outgoing.to_address, self.note_progress, transport.largest
         )
@@ -110,6 +119,11 @@ class Engine:
         self._in = Incoming(self)
         self._time_offset_s = time_offset_s
         self._deliveries: list[Delivery] = []
+        self._foreign = 0
+        """Deliveries among these, and below among those that wait, that are not of one's own messages."""
+        self._foreign_waiting = 0
+        self._unread: deque[tuple[int, int]] = deque()
+        """For each batch that waits, how many deliveries it has, and how many of them are foreign."""
         self._went_on = False
         self._was_full = False
         self._timer: Cancellable | None = None
@@ -129,8 +143,11 @@ class Engine:
 
     @property
     def is_full(self) -> bool:
-        """Whether the application has too much waiting for it."""
-        return self.waiting >= self.options.queue_messages
+        """Whether the application has too much of others waiting for it.
+
+        One's own messages do not count: a reader that sends would wait for itself.
+        """
+        return self._foreign_waiting >= self.options.queue_messages
 
     def start(self, contacts: list[Address]) -> None:
         """Join through contacts, or begin alone if there are none."""
@@ -141,7 +158,7 @@ class Engine:
 
     def may_send(self, size: int) -> bool:
         """Tell whether a message of this size may be sent now."""
-        if self.in_view is None or self.packer is None or self.agreement.is_blocked or self.is_full:
+        if self.in_view is None or self.packer is None or self.agreement.is_blocked:
             return False
         if self.parts_with(size) > UNSTABLE_MOST:
             return False
@@ -177,8 +194,16 @@ class Engine:
     def consumed(self, count: int) -> None:
         """Take note that the application has taken deliveries."""
         self.waiting -= count
-        if self._was_full and self.waiting <= self.options.queue_messages // 2:
+        while count:
+            size, foreign = self._unread.popleft()
+            taken = min(size, count)
+            if taken < size:
+                self._unread.appendleft((size - taken, max(foreign - taken, 0)))
+            self._foreign_waiting -= min(foreign, taken)
+            count -= taken
+        if self._was_full and self._foreign_waiting <= self.options.queue_messages // 2:
             self._was_full = False
+            _log.info("%s/%s: the application reads again", self.options.group, self.label)
             now = self.transport.now()
             if self.in_view is not None:
                 self.in_view.ask_again(now)
@@ -243,9 +268,12 @@ class Engine:
 
     def _deliver(self, stream: Stream, run: Run) -> None:
         seq, payloads = stream.messages_of(run)
+        me = self.outcomes.label
         self._deliveries.extend(
-            map(Delivery, repeat(stream.label), range(seq, seq + len(payloads)), payloads)
+            map(Delivery, repeat(stream.label), range(seq, seq + len(payloads)), payloads, repeat(me))
         )
+        if stream.label != me:
+            self._foreign += len(payloads)
 
     def released(self, source: int, stream: Stream, runs: list[Kept], now: float) -> None:
         """Let go of runs that everyone has."""
@@ -316,11 +344,19 @@ class Engine:
     def _send_membership(self, frame: AnyFrame, address: Address, session: int, now: float) -> None:
         known = session or self._in.met.get(address, 0)
         is_trusted = bool(known) and self.trust.trusted(known)
-        if is_trusted:
+        if is_trusted and isinstance(frame, Refuse):
+            self.refuse(frame, address, known)
+        elif is_trusted:
             self.outgoing.to_address(frame, address, known)
         if not session or not is_trusted:
             # There may be another process by now, or one that our last THANKS has not come to.
             self.outgoing.to_address(self.trust.hello(now), address, EVERYONE)
+
+    def refuse(self, frame: Refuse, address: Address, session: int) -> None:
+        """Tell a process why it cannot join, and the log as well."""
+        what = "%s/%s: refused to let in the process at %s: %s"
+        _log.warning(what, self.options.group, self.label, format_address(address), frame.reason)
+        self.outgoing.to_address(frame, address, session)
 
     def _stop_sending(self) -> None:
         """Send what was numbered, then nothing more in this view."""
@@ -405,6 +441,14 @@ class Engine:
         """Do what the agreement on views asks for."""
         self._do(actions, now)
 
+    def has_met(self, address: Address) -> bool:
+        """Tell whether a process of the group has answered from an address."""
+        return address in self._in.met
+
+    def _trace_failed(self, reason: str) -> None:
+        self.trace_error = reason
+        self.tell(TraceFailed(reason))
+
     def time_us(self, now: float) -> int:
         """Return a time as traces have it."""
         return round((now + self._time_offset_s) * 1e6)
@@ -459,11 +503,16 @@ class Engine:
     def _hand_over(self) -> None:
         if self._deliveries:
             batch, self._deliveries = self._deliveries, []
+            foreign, self._foreign = self._foreign, 0
             self.counters.delivered += len(batch)
             if self.options.deliver != "nothing":
                 self.waiting += len(batch)
-                self._was_full = self._was_full or self.is_full
+                self._foreign_waiting += foreign
+                self._unread.append((len(batch), foreign))
                 self._listener.deliver(batch)
+                if self.is_full and not self._was_full:
+                    self._was_full = True
+                    self.tell(QueueFull(self.waiting))
         if self._went_on:
             self._went_on = False
             self._listener.went_on()

@@ -105,7 +105,7 @@ def describe(engine: Engine) -> Stats:
         held_by = tuple(label for rank, label in enumerate(here.labels) if here.has[rank][source] < kept.last)
     view = engine.view
     refused = dict(engine.seal.refused)
-    for reason in ("malformed", "misdirected", "untrusted"):
+    for reason in ("malformed", "misdirected", "untrusted", "unanswered"):
         refused[reason] = getattr(counters, reason)
     return Stats(
         me=engine.label,

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import heapq
-import itertools
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TypeVar
+import logging
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future
+from threading import get_ident
+from typing import TYPE_CHECKING
+from weakref import WeakSet
 
-from stablecast.errors import BufferFull, DrainTimedOut, GroupClosed, InvalidInput, JoinFailed
-from stablecast.live.attached import UNSTABLE_MOST
-from stablecast.live.engine import Engine
+from stablecast.errors import DrainTimedOut, GroupClosed, JoinFailed, NotHere
+from stablecast.live.event_stream import EventStream
 from stablecast.live.explain import describe, explain, laggards, spread
+from stablecast.live.forks import Process
 from stablecast.live.history import Wanted, fetch
+from stablecast.live.inbox import Inbox
 from stablecast.live.keys import Keyring
 from stablecast.live.levels import Level
 from stablecast.live.options import check_payload
 from stablecast.live.receipt import Receipt
 from stablecast.live.results import (
+    DeliveriesGivenUp,
     Delivery,
     Event,
     Explanation,
@@ -30,44 +33,59 @@ from stablecast.live.results import (
     TimedOut,
     ViewChanged,
 )
+from stablecast.live.sending import FromThreads, Sending
+from stablecast.live.stable_waiters import StableWaiters
 from stablecast.live.stats import Stats
 from stablecast.live.transport import format_address
+from stablecast.live.words import log_event
 from stablecast.membership.view import Address, View
 
-EVENTS_KEPT = 10_000
+if TYPE_CHECKING:
+    from stablecast.live.engine import Engine
+
 LEAVE_S = 1.0
 ASK_FIRST_S = 0.002
 ASK_MOST_S = 0.25
 
-T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class Group:
-    """A process's membership of a group; made by :func:`stablecast.join`."""
+    """A process's membership of a group; made by :func:`stablecast.join`.
 
-    def __init__(self) -> None:
+    It belongs to the event loop on which it was joined, and to that loop's thread: other threads use
+    ``send_threadsafe``.  A fork of the process cannot use it.
+    """
+
+    def __init__(self, make_engine: Callable[[GroupListener], Engine]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._engine: Engine
-        self._batches: deque[list[Delivery]] = deque()
-        self._rest: Iterator[Delivery] = iter(())
-        self._reader: asyncio.Future[None] | None = None
+        self._thread = get_ident()
+        self._forks = Process.forks
         self._history_turn = asyncio.Lock()
-        self._events: list[deque[Event]] = []
-        self._event_waiters: list[asyncio.Future[None]] = []
-        self._stable_waiters: dict[str, list[tuple[int, int, Receipt, asyncio.Future[Outcome]]]] = {}
-        self._order = itertools.count()
-        self._room_waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._streams: WeakSet[EventStream] = WeakSet()
+        self._stable = StableWaiters(self._loop)
         self._news: set[asyncio.Future[None]] = set()
-        self._flush_due = False
         self._joined: asyncio.Future[None] = self._loop.create_future()
         self._left: asyncio.Future[str] = self._loop.create_future()
         self._closing: asyncio.Future[None] | None = None
+        self._is_open = True
         self._on_close: list[Callable[[], None]] = []
         self.metrics_address: Address | None = None
         """Where metrics are served, if they are."""
+        self._engine = engine = make_engine(GroupListener(self))
+        self._inbox = Inbox(
+            self.name,
+            most=engine.options.queue_messages,
+            consumed=engine.consumed,
+            on_given_up=lambda count: self._tell(DeliveriesGivenUp(count)),
+        )
+        self._sending = Sending(engine, self._check_open)
+        self._threads = FromThreads(self._loop, self.send)
 
-    def _attach(self, engine: Engine) -> None:
-        self._engine = engine
+    def __repr__(self) -> str:
+        state = "closed" if self._engine.closed else self._engine.agreement.state
+        view = f"view of {', '.join(self.members)}" if self.members else "no view"
+        return f"<Group '{self.name}': '{self.me}' at {self.address}, {state}, {view}>"
 
     # Who is in
 
@@ -103,97 +121,55 @@ class Group:
         here = self._engine.in_view
         return {} if here is None else {stream.label: stream.stable_seq for stream in here.streams}
 
+    @property
+    def trace_error(self) -> str:
+        """Why the trace ended before its time; nothing while it goes on, or if there is none."""
+        return self._engine.trace_error
+
     # Sending
 
     async def send(self, payload: bytes) -> Receipt:
         """Multicast a message; waits while this member's share of the buffers is used up."""
         check_payload(payload)
-        self._check_open()
-        if self._room_waiters or not self._engine.may_send(len(payload)):
-            await self._wait_for_room(len(payload))
-            while not self._engine.may_send(len(payload)):  # a view change may have come in between
-                await self._wait_for_room(len(payload), first=True)
-            self._loop.call_soon(self._let_senders_on)
+        if get_ident() != self._thread or self._forks != Process.forks or not self._is_open:
+            self._check_open()
+        if not self._sending.may_go(len(payload)):
+            await self._sending.turn(len(payload))
         return self._send(payload)
 
     def send_nowait(self, payload: bytes) -> Receipt:
-        """Multicast a message, or raise ``BufferFull`` where ``send`` would wait."""
+        """Multicast a message, or raise ``BufferFull`` where ``send`` would wait for room."""
         check_payload(payload)
         self._check_open()
-        if self._room_waiters or not self._engine.may_send(len(payload)):
-            raise BufferFull(self._why_not(len(payload)))
+        self._sending.check_room(len(payload))
         return self._send(payload)
 
+    def send_threadsafe(self, payload: bytes) -> Future[Receipt]:
+        """Multicast a message from another thread, as ``send`` does.
+
+        Messages of one thread are sent in the order of its calls.  The future has the receipt; cancelling it
+        sends nothing, unless that was under way.  The loop's own thread must not wait for it.
+        """
+        check_payload(payload)
+        self._check_fork()
+        return self._threads.put(bytes(payload))
+
     def _send(self, payload: bytes) -> Receipt:
+        seq = self._sending.send(payload if type(payload) is bytes else bytes(payload))
         engine = self._engine
-        if type(payload) is not bytes:
-            payload = bytes(payload)
-        seq = engine.send(payload)
-        if not self._flush_due:
-            self._flush_due = True
-            self._loop.call_soon(self._flush)
         outcomes = engine.outcomes
         return Receipt(self, MessageId(outcomes.label, seq), engine.transport.now(), outcomes.present)
-
-    def _flush(self) -> None:
-        self._flush_due = False
-        if not self._engine.closed:
-            self._engine.flush()
-
-    async def _wait_for_room(self, size: int, *, first: bool = False) -> None:
-        """Wait for one's turn, behind those who wait already; or in front of them, if it was one's turn."""
-        engine = self._engine
-        blocked = engine.in_view is None or engine.agreement.is_blocked
-        if engine.options.on_full == "error" and not blocked and not engine.may_send(size):
-            raise BufferFull(self._why_not(size))
-        turn: asyncio.Future[None] = self._loop.create_future()
-        entry = (size, turn)
-        if first:
-            self._room_waiters.appendleft(entry)
-        else:
-            self._room_waiters.append(entry)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            with contextlib.suppress(ValueError):
-                self._room_waiters.remove(entry)
-            self._loop.call_soon(self._let_senders_on)
-            raise
-        self._check_open()
-
-    def _why_not(self, size: int) -> str:
-        engine = self._engine
-        own = 0 if engine.in_view is None else engine.in_view.own.kept_bytes
-        if engine.is_full:
-            return f"{engine.waiting} deliveries wait to be read (accepted: {engine.options.queue_messages})"
-        if engine.parts_with(size) > UNSTABLE_MOST:
-            return f"{engine.parts_with(size)} parts would be unstable (accepted: {UNSTABLE_MOST})"
-        return f"{own} bytes are not stable yet (accepted at present: {int(engine.window.size)})"
-
-    def _let_senders_on(self) -> None:
-        """Let the first that waits send, if there is room; once its message is counted, it wakes the next."""
-        while self._room_waiters:
-            size, turn = self._room_waiters[0]
-            if not turn.done() and not self._engine.may_send(size):
-                return
-            self._room_waiters.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
 
     # Waiting for stability
 
     async def _wait_stable(self, receipt: Receipt, timeout: float | None) -> Outcome:
-        found = receipt._outcome
+        found = receipt.outcome
         if found is not None:
             return found
         self._check_open()
-        waiter: asyncio.Future[Outcome] = self._loop.create_future()
-        heap = self._stable_waiters.setdefault(receipt.id.source, [])
-        heapq.heappush(heap, (receipt.id.seq, next(self._order), receipt, waiter))
         try:
             async with asyncio.timeout(timeout):
-                return await waiter
+                return await self._stable.wait(receipt)
         except TimeoutError:
             return self._timed_out(receipt)
 
@@ -206,7 +182,7 @@ class Group:
         end = float("inf") if timeout is None else engine.transport.now() + timeout
         while True:
             now = engine.transport.now()
-            known = spread(engine, receipt.id, receipt._outcome)
+            known = spread(engine, receipt.id, receipt.outcome)
             if known is not None and level.holds(known):
                 return Reached(receipt.id, tuple(sorted(known.has)), now - receipt.sent_at)
             if (known is not None and known.is_final) or now >= end:
@@ -238,63 +214,31 @@ class Group:
 
     # Deliveries and events
 
-    async def batches(self) -> AsyncIterator[list[Delivery]]:
+    def batches(self) -> AsyncGenerator[list[Delivery], None]:
         """Yield deliveries as they come, as many at once as there are; ends when the group is closed."""
-        rest = list(self._rest)
-        if rest:
-            yield rest
-        while batch := await self._next_batch():
-            yield batch
+        self._check_place()
+        self._inbox.want()
+        return self._inbox.batches()
 
-    async def deliveries(self) -> AsyncIterator[Delivery]:
+    def deliveries(self) -> AsyncGenerator[Delivery, None]:
         """Yield messages, FIFO for each source and exactly once; ends when the group is closed."""
-        while True:
-            for delivery in self._rest:  # who stops in between leaves the rest to the next reader
-                yield delivery
-            batch = await self._next_batch()
-            if not batch:
-                return
-            self._rest = iter(batch)
+        self._check_place()
+        self._inbox.want()
+        return self._inbox.deliveries()
 
-    async def _next_batch(self) -> list[Delivery]:
-        """Wait for deliveries; there are none once the group is closed."""
-        while not self._batches:
-            if self._engine.closed:
-                return []
-            if self._reader is not None and not self._reader.done():
-                raise InvalidInput(
-                    "somebody else reads this group's deliveries already (accepted: one reader)"
-                )
-            self._reader = self._loop.create_future()
-            await self._reader
-        batch = self._batches.popleft()
-        self._engine.consumed(len(batch))
-        return batch
-
-    def events(self) -> AsyncIterator[Event]:
+    def events(self) -> EventStream:
         """Return what happens in the group from this call on; who does not read loses the oldest."""
-        mine: deque[Event] = deque(maxlen=EVENTS_KEPT)
-        self._events.append(mine)
+        self._check_place()
+        stream = EventStream(self._loop)
+        if self._engine.closed:
+            stream.end()
+        self._streams.add(stream)
         self._engine.view_events.tells_releases = True
-        return self._read_events(mine)
-
-    async def _read_events(self, mine: deque[Event]) -> AsyncIterator[Event]:
-        try:
-            while True:
-                while mine:
-                    yield mine.popleft()
-                if self._engine.closed:
-                    return
-                waiter: asyncio.Future[None] = self._loop.create_future()
-                self._event_waiters.append(waiter)
-                await waiter
-        finally:
-            self._events = [queue for queue in self._events if queue is not mine]
-            self._engine.view_events.tells_releases = bool(self._events)
+        return stream
 
     async def history(self, source: str, first: int, last: int) -> list[Delivery] | HistoryGone:
         """Ask late-join handlers for messages of before this member joined, by number, both included."""
-        wanted = Wanted.checked(source, first, last)
+        wanted = Wanted.checked(source, first, last, me=self.me)
         self._check_open()
         async with self._history_turn:
             return await fetch(self._engine, wanted, self._news_while_open)
@@ -303,52 +247,35 @@ class Group:
         await self._some_news(timeout)
         self._check_open()
 
-    # The engine's news
+    # The engine's news, which come through a GroupListener
 
-    def deliver(self, batch: list[Delivery]) -> None:
-        """Take messages from the engine."""
-        self._batches.append(batch)
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
+    def _deliver(self, batch: list[Delivery]) -> None:
+        self._inbox.put(batch)
 
-    def tell(self, event: Event) -> None:
-        """Take an event from the engine."""
+    def _tell(self, event: Event) -> None:
+        log_event(event, self.name, self.me)
         if isinstance(event, ViewChanged) and not self._joined.done():
             self._joined.set_result(None)
-        for queue in self._events:
-            queue.append(event)
-        waiters, self._event_waiters = self._event_waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        streams = list(self._streams)
+        self._engine.view_events.tells_releases = bool(streams)
+        for stream in streams:
+            stream.put(event)
 
-    def went_on(self) -> None:
+    def _went_on(self) -> None:
         """Wake those whose message is stable, and those who wait for room."""
-        for source in list(self._stable_waiters):
-            self._wake_stable(source)
-        if self._room_waiters:
-            self._let_senders_on()
+        self._stable.wake()
+        self._sending.let_on()
         for news in self._news:
             if not news.done():
                 news.set_result(None)
 
-    def _wake_stable(self, source: str) -> None:
-        heap = self._stable_waiters[source]
-        while heap and (outcome := heap[0][2]._outcome) is not None:
-            waiter = heapq.heappop(heap)[3]
-            if not waiter.done():
-                waiter.set_result(outcome)
-        if not heap:
-            del self._stable_waiters[source]
-
-    def join_failed(self, tried: tuple[Address, ...], reason: str) -> None:
-        """Take note that no view took this process in."""
+    def _join_failed(self, tried: tuple[Address, ...], reason: str) -> None:
         if not self._joined.done():
             asked = ", ".join(format_address(address) for address in tried)
             self._joined.set_exception(JoinFailed(f"cannot join '{self.name}' through {asked}: {reason}"))
 
-    def has_left(self, reason: str) -> None:
-        """Take note that this process is out of the group."""
+    def _has_left(self, reason: str) -> None:
+        _log.info("%s/%s: has left the group: %s", self.name, self.me, reason)
         if not self._left.done():
             self._left.set_result(reason)
 
@@ -371,8 +298,10 @@ class Group:
 
     async def close(self) -> None:
         """Leave, and close everything, in bounded time; may be called again."""
+        self._check_place()
         if self._closing is None:
             self._closing = self._loop.create_future()
+            self._is_open = False
             try:
                 await self._say_goodbye()
             finally:
@@ -391,33 +320,48 @@ class Group:
                 await asyncio.shield(self._left)
 
     def _shut(self) -> None:
+        self._is_open = False
         self._engine.close()
         for close in self._on_close:
             close()
         error = GroupClosed(f"group '{self.name}' was closed")
-        waiters: list[asyncio.Future[None]] = [turn for _, turn in self._room_waiters]
-        for turn in waiters:
-            if not turn.done():
-                turn.set_exception(error)
-        for heap in self._stable_waiters.values():
-            for _, _, _, waiter in heap:
-                if not waiter.done():
-                    waiter.set_exception(error)
-        self._room_waiters.clear()
-        self._stable_waiters.clear()
-        ending = [*self._event_waiters, *self._news]
-        if self._reader is not None:
-            ending.append(self._reader)
-        for future in ending:
-            if not future.done():
-                future.set_result(None)
+        self._threads.end()
+        self._sending.fail(error)
+        self._stable.fail(error)
+        self._inbox.end()
+        for stream in list(self._streams):
+            stream.end()
+        for news in self._news:
+            if not news.done():
+                news.set_result(None)
 
     def _check_open(self) -> None:
-        if self._engine.closed or self._closing is not None:
+        self._check_place()
+        if not self._is_open:
             raise GroupClosed(f"group '{self.name}' was closed")
+
+    def _check_place(self) -> None:
+        """Refuse calls from where nothing of this may be touched, before anything is."""
+        self._check_fork()
+        running = asyncio._get_running_loop()
+        if get_ident() != self._thread:
+            raise NotHere(
+                f"group '{self.name}' was joined in another thread "
+                "(accepted: calls in that thread, and send_threadsafe in any)"
+            )
+        if running is not self._loop and (running is not None or self._loop.is_closed()):
+            raise NotHere(f"group '{self.name}' was joined on another event loop (accepted: that one)")
+
+    def _check_fork(self) -> None:
+        if self._forks != Process.forks:
+            raise NotHere(
+                f"group '{self.name}' was joined by the process that this one was forked from: both would "
+                "speak as one member (accepted: to join in this process)"
+            )
 
     def rotate_key(self, key: Keyring | bytes | str) -> None:
         """Seal with another key from now on, and take whatever the ring lists."""
+        self._check_place()
         self._engine.seal.rotate(Keyring.of(key))
 
     async def __aenter__(self) -> Group:
@@ -425,3 +369,30 @@ class Group:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+class GroupListener:
+    """What the engine tells a group, so that none of it is among the application's methods."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    def deliver(self, batch: list[Delivery]) -> None:
+        """Take messages from the engine."""
+        self._group._deliver(batch)
+
+    def tell(self, event: Event) -> None:
+        """Take an event from the engine."""
+        self._group._tell(event)
+
+    def went_on(self) -> None:
+        """Look again: something became stable, there is room to send, or a view began."""
+        self._group._went_on()
+
+    def join_failed(self, tried: tuple[Address, ...], reason: str) -> None:
+        """Take note that no view took this process in."""
+        self._group._join_failed(tried, reason)
+
+    def has_left(self, reason: str) -> None:
+        """Take note that this process is out of the group."""
+        self._group._has_left(reason)

@@ -36,6 +36,8 @@ class Wanted:
     source: str
     next: int
     last: int
+    me: str
+    """The label of who asks."""
     found: list[Delivery] = field(default_factory=list)
     asked: int = 0
     """Session of the member that is asked at present."""
@@ -43,12 +45,12 @@ class Wanted:
     """Its word that it does not keep what comes next."""
 
     @classmethod
-    def checked(cls, source: str, first: int, last: int) -> Wanted:
+    def checked(cls, source: str, first: int, last: int, *, me: str) -> Wanted:
         """Return what is wanted, if it can be."""
         for number in (first, last):
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
                 raise InvalidInput(f"message number {number!r} is not accepted (accepted: from 1)")
-        return cls(source, first, last)
+        return cls(source, first, last, me)
 
     @property
     def is_done(self) -> bool:
@@ -118,7 +120,7 @@ class Archive:
         if frame.gone and session == wanted.asked:
             wanted.gone = HistoryGone(wanted.source, wanted.next, wanted.last, frame.kept_from)
         for payload in frame.payloads:
-            wanted.found.append(Delivery(wanted.source, wanted.next, payload))
+            wanted.found.append(Delivery(wanted.source, wanted.next, payload, wanted.me))
             wanted.next += 1
         self._done()
 

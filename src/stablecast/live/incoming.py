@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from stablecast.live.answers import Answers
 from stablecast.live.in_view import InView
 from stablecast.live.pieces import Pieces
+from stablecast.live.transport import format_address
 from stablecast.live.wire import (
     EVERYONE,
     AnyFrame,
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 MET_MOST = 1024
 LOSSES_STEPS = 4
 """Steps for which losses are counted together at least; a round trip if that is longer."""
+MILESTONES = frozenset(10**digits for digits in range(19))
+
+_log = logging.getLogger(__name__)
 
 Introduction = Hello | Welcome | Thanks
 Control = Stability | Nak | SentSoFar | Progress | Alive
@@ -49,12 +55,14 @@ class Incoming:
         self.met: dict[Address, int] = {}
         """Sessions that have answered a challenge, by address."""
         self._pieces = Pieces()
+        self._answers = Answers()
 
     def take(self, datagram: bytes, address: Address, now: float) -> None:
         """Take in a datagram."""
         engine = self._engine
         opened = engine.seal.open(datagram)
         if opened is None:
+            self._log_refusal(address)
             return
         try:
             to, frames = unpack(opened.inside)
@@ -73,10 +81,21 @@ class Incoming:
         else:
             self._take_of_stranger(frames, opened.session, address, now)
 
+    def _log_refusal(self, address: Address) -> None:
+        """Log the first datagram that is refused for a reason, the tenth, the hundredth and so on."""
+        engine = self._engine
+        reason = engine.seal.last_refusal
+        count = engine.seal.refused[reason]
+        if count in MILESTONES:
+            what = "%s/%s: refused %d datagrams so far (%s), the last one from %s"
+            _log.info(what, engine.options.group, engine.label, count, reason, format_address(address))
+
     def _take_of_stranger(self, frames: list[AnyFrame], session: int, address: Address, now: float) -> None:
         """From who has not answered a challenge nothing is taken but an introduction."""
         for frame in frames:
-            if isinstance(frame, Introduction):
+            if isinstance(frame, Hello) and not self._answers.may_answer(address, now):
+                self._engine.counters.unanswered += 1
+            elif isinstance(frame, Introduction):
                 self._introduce(frame, session, address, now)
             else:
                 self._engine.counters.untrusted += 1
@@ -90,7 +109,8 @@ class Incoming:
             if len(self.met) >= MET_MOST:
                 self.met.clear()
             self.met[address] = session
-            engine.do(engine.agreement.met(address, now), now)
+            is_answer = isinstance(frame, Welcome)
+            engine.do(engine.agreement.met(address, now, is_answer=is_answer), now)
 
     def _take_piece(self, piece: Piece, session: int, address: Address, now: float) -> None:
         packed = self._pieces.add(piece, session)
@@ -119,7 +139,7 @@ class Incoming:
         elif isinstance(frame, AskHistory | History):
             engine.history.take(frame, session, address)
         elif isinstance(frame, Join) and not engine.slow.may_join(frame.member.name, now):
-            engine.outgoing.to_address(Refuse(self._ban_of(frame.member.name, now)), address, session)
+            engine.refuse(Refuse(self._ban_of(frame.member.name, now)), address, session)
         else:
             engine.do(engine.agreement.receive(frame, session, address, now), now)
 

@@ -1,29 +1,46 @@
-"""Joining a group: checks, key, socket, engine; then waiting for a view."""
+"""Joining a group: checks, key, socket, engine; then waiting for a view.
+
+Nothing here stops the event loop for long.  What takes its time is done in a thread: names of hosts are
+resolved there, and all that a member is made of is imported and compiled there.  So this module imports none
+of it.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import errno
-import threading
 import time
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 from stablecast.errors import BindFailed, InvalidInput, JoinFailed
-from stablecast.live.choice import Choice
-from stablecast.live.engine import Engine
-from stablecast.live.group import Group
+from stablecast.live.apart import apart
 from stablecast.live.keys import Keyring
 from stablecast.live.options import Options
-from stablecast.live.sides import Log
-from stablecast.live.transport import Transport, format_address, is_loopback, parse_address
+from stablecast.live.pace import PaceOptions
+from stablecast.live.transport import (
+    Transport,
+    family_of,
+    format_address,
+    is_loopback,
+    numeric_address,
+    parse_address,
+)
 from stablecast.live.udp import UdpTransport, who_listens
-from stablecast.live.warm import warm
+from stablecast.membership.actions import Timing
+from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import Address
+
+if TYPE_CHECKING:
+    from stablecast.live.engine import Engine
+    from stablecast.live.group import Group, GroupListener
+    from stablecast.live.sides import Log
+    from stablecast.protocols.contract import Protocol
 
 WILDCARDS = ("0.0.0.0", "::")
 LISTENS_S = 0.2
+IPV4 = family_of(("", 0))
 
 
 def join(
@@ -40,7 +57,24 @@ def join(
     trace: Log | None = None,
     trace_offset_s: float | None = None,
     metrics: str | None = None,
-    **options: Any,
+    member: str = Options.member,
+    zone: str = Options.zone,
+    protocol: str | Protocol = Options.protocol,
+    protocol_options: Mapping[str, Any] | None = None,
+    deliver: Literal["received", "stable", "nothing"] = "received",
+    buffer_bytes: int = Options.buffer_bytes,
+    on_full: Literal["block", "error"] = "block",
+    queue_messages: int = Options.queue_messages,
+    policy: Literal["until-stable", "two-buffers"] = "until-stable",
+    copies: int = Options.copies,
+    short_s: float = Options.short_s,
+    history_bytes: int = Options.history_bytes,
+    fail_after: float = Options.fail_after,
+    alive_every: float = Options.alive_every,
+    rate_bytes_per_s: float = Options.rate_bytes_per_s,
+    pace: PaceOptions | None = None,
+    timing: Timing | None = None,
+    slow: SlowPolicy | None = None,
 ) -> Joining:
     """Join a group: ``async with join(...) as group`` or ``group = await join(...)``.
 
@@ -69,15 +103,52 @@ def join(
         Added to the monotonic clock in traces; by default what makes it the time of day.
     metrics
         Address to serve Prometheus metrics and JSON status on.
-    options
-        Further options, see :class:`stablecast.live.options.Options`.
+    member, zone
+        This member's name, by default its address; and where it is, for levels by zone.
+    protocol, protocol_options
+        The stability protocol: its name, the path of a file that defines one, or itself; and its options,
+        with the names and units of ``stablecast simulate``.  All members of a group have the same.
+    deliver
+        Deliver what has come, only what everyone has (``stable``), or nothing.
+    buffer_bytes, on_full
+        Most bytes of unstable messages, of all senders together; what ``send`` does while this member's share
+        is used up.
+    queue_messages
+        Deliveries of others' messages that wait for the application before no more is taken in.
+    policy, copies, short_s
+        Who keeps what: everyone until it is stable, or, with ``two-buffers``, so many members, and the others
+        for so many seconds.
+    history_bytes
+        Bytes of stable messages that this member keeps for newcomers.
+    fail_after, alive_every
+        Seconds of silence after which a member counts as failed, and between two rounds of signs of life.
+    rate_bytes_per_s
+        Most bytes a second that leave this member, all copies counted.
+    pace, timing, slow
+        How often stability is looked for, times of view changes, and what is done about slow members.
     """
-    try:
-        checked = Options(group=group, **options)
-    except TypeError as error:
-        raise InvalidInput(str(error).replace("Options.__init__()", "join()")) from None
-    return Joining(
-        checked,
+    options = Options(
+        group=group,
+        protocol=protocol,
+        protocol_options={} if protocol_options is None else protocol_options,
+        member=member,
+        zone=zone,
+        buffer_bytes=buffer_bytes,
+        on_full=on_full,
+        deliver=deliver,
+        policy=policy,
+        copies=copies,
+        short_s=short_s,
+        queue_messages=queue_messages,
+        history_bytes=history_bytes,
+        fail_after=fail_after,
+        alive_every=alive_every,
+        rate_bytes_per_s=rate_bytes_per_s,
+        pace=PaceOptions() if pace is None else pace,
+        timing=Timing() if timing is None else timing,
+        slow=SlowPolicy() if slow is None else slow,
+    )
+    settings = Settings(
         bind=bind,
         seeds=seeds,
         keyring=None if key is None else Keyring.of(key),
@@ -90,12 +161,30 @@ def join(
         trace_offset_s=trace_offset_s,
         metrics=metrics,
     )
+    return Joining(options, settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Where a member is and what it has, beside its options."""
+
+    bind: str
+    seeds: Sequence[str]
+    keyring: Keyring | None
+    insecure: bool
+    advertise: str | None
+    multicast: str | None
+    largest: int | None
+    transport: Transport | None
+    trace: Log | None
+    trace_offset_s: float | None
+    metrics: str | None
 
 
 class Joining:
     """A group that is about to be joined: to be awaited, or used with ``async with``."""
 
-    def __init__(self, options: Options, **settings: Any) -> None:
+    def __init__(self, options: Options, settings: Settings) -> None:
         self._options = options
         self._settings = settings
         self._group: Group | None = None
@@ -112,128 +201,143 @@ class Joining:
             await self._group.close()
 
     async def _join(self) -> Group:
-        settings = self._settings
-        contacts = _contacts(settings["seeds"])
-        if settings["advertise"] is not None:
-            parse_address(settings["advertise"])
-        transport: Transport | None = settings["transport"]
+        settings, transport = self._settings, self._settings.transport
+        here = await _resolved(settings.bind) if transport is None else transport.address
         if transport is None:
-            await _warm_apart(self._options.choice)
-            transport = await self._open()
-        else:
-            warm(self._options.choice)
-        group = Group()
+            self._check_bind(here)
+        contacts = await _contacts(settings.seeds, here)
+        advertised = await self._advertised(here)
+        await apart(self._prepare)
+        opened = await self._open(here) if transport is None else transport
+        from stablecast.live.group import Group  # it was imported in a thread just now
+
         try:
-            engine = self._engine(group, transport)
+            group = Group(lambda listener: self._engine(listener, opened, advertised))
         except BaseException:
-            transport.close()
+            opened.close()
             raise
-        group._attach(engine)
         try:
-            if settings["metrics"] is not None:
-                await _serve_metrics(group, settings["metrics"])
-            engine.start(contacts)
+            if settings.metrics is not None:
+                await _serve_metrics(group, settings.metrics)
+            group._engine.start(contacts)
             await group._joined
         except JoinFailed as error:
             group._shut()
-            raise await self._explained(error, contacts) from None
+            raise await self._explained(error, contacts, group._engine) from None
         except BaseException:
             group._shut()
             raise
         return group
 
-    async def _open(self) -> UdpTransport:
+    def _prepare(self) -> None:
+        """Import what a member is made of, and have the kernels of its protocol compiled."""
+        import_module("stablecast.live.group")
+        if self._settings.metrics is not None:
+            import_module("stablecast.live.metrics")
+        from stablecast.live.warm import warm
+
+        warm(self._options.choice)
+
+    def _check_bind(self, here: Address) -> None:
         settings = self._settings
-        bind = parse_address(settings["bind"])
-        if settings["keyring"] is None and not settings["insecure"] and not is_loopback(bind):
+        if settings.keyring is None and not settings.insecure and not is_loopback(here):
             raise InvalidInput(
-                f"bind '{settings['bind']}' needs a key: without one anyone could join "
+                f"bind '{settings.bind}' needs a key: without one anyone could join "
                 "(accepted: a key, a loopback address, or insecure=True)"
             )
-        if bind[0] in WILDCARDS and settings["advertise"] is None:
-            raise InvalidInput(f"bind '{settings['bind']}' needs advertise: the address that others send to")
-        multicast = settings["multicast"]
+        if here[0] in WILDCARDS and settings.advertise is None:
+            raise InvalidInput(f"bind '{settings.bind}' needs advertise: the address that others send to")
+
+    async def _advertised(self, here: Address) -> Address | None:
+        advertise = self._settings.advertise
+        if advertise is None:
+            return None
+        address = await _resolved(advertise, like=here)
+        _check_family("advertise", advertise, address, here)
+        return address
+
+    async def _open(self, here: Address) -> UdpTransport:
+        multicast = self._settings.multicast
         return await UdpTransport.open(
-            bind,
-            multicast=None if multicast is None else parse_address(multicast),
-            largest=settings["largest"],
+            here,
+            multicast=None if multicast is None else await _resolved(multicast),
+            largest=self._settings.largest,
         )
 
-    def _engine(self, group: Group, transport: Transport) -> Engine:
+    def _engine(self, listener: GroupListener, transport: Transport, advertised: Address | None) -> Engine:
+        from stablecast.live.engine import Engine
+
         settings = self._settings
-        advertise = settings["advertise"]
-        address = transport.address if advertise is None else parse_address(advertise)
-        if address[1] == 0:
-            address = (address[0], transport.address[1])
-        offset = settings["trace_offset_s"]
+        host, port = transport.address if advertised is None else advertised
+        offset = settings.trace_offset_s
         if offset is None:
             offset = 0.0 if transport.seed is not None else time.time() - time.monotonic()
         return Engine(
             self._options,
             transport,
-            group,
-            address=address,
-            keyring=settings["keyring"],
-            log=settings["trace"],
+            listener,
+            address=(host, port or transport.address[1]),
+            keyring=settings.keyring,
+            log=settings.trace,
             time_offset_s=offset,
         )
 
-    async def _explained(self, error: JoinFailed, contacts: list[Address]) -> JoinFailed:
+    async def _explained(self, error: JoinFailed, contacts: list[Address], engine: Engine) -> JoinFailed:
         """Add what can be found out about contacts that did not answer."""
-        if self._settings["transport"] is not None:
+        silent = [contact for contact in contacts if not engine.has_met(contact)]
+        if self._settings.transport is not None or not silent:
             return error
-        found = []
-        for contact in contacts:
-            listens = await who_listens(contact, LISTENS_S)
-            what = (
-                "nobody listens there"
-                if listens == "nobody"
-                else "somebody listens there and refuses us: another key, another group, or no node at all"
-            )
-            found.append(f"{format_address(contact)}: {what}")
+        here = engine.transport.address
+        found = [f"{format_address(contact)}: {await _found_at(contact, here)}" for contact in silent]
         return JoinFailed(f"{error} ({'; '.join(found)})")
 
 
-def _contacts(seeds: Sequence[str]) -> list[Address]:
+async def _found_at(contact: Address, here: Address) -> str:
+    """Tell why a contact may not have answered."""
+    match await who_listens(contact, LISTENS_S, here=here):
+        case "nobody":
+            return "nobody listens there"
+        case "silent":
+            return "somebody listens there and refuses us: another key, another group, or no node at all"
+        case "unreachable":
+            why = ", which reaches this machine only" if is_loopback(here) else ""
+            return f"nothing can be sent there from {here[0]}{why}"
+
+
+async def _resolved(text: str, *, like: Address | None = None) -> Address:
+    """Return the address that a text names, one of the family of another if there is a choice."""
+    family = IPV4 if like is None else family_of(like)
+    numeric = numeric_address(text)
+    return numeric if numeric is not None else await apart(lambda: parse_address(text, family))
+
+
+async def _contacts(seeds: Sequence[str], here: Address) -> list[Address]:
     if isinstance(seeds, str):
         raise InvalidInput(f"seeds is the text '{seeds}' (accepted: a list of addresses, ['{seeds}'])")
-    contacts = [parse_address(seed) for seed in seeds]
-    for seed, (_, port) in zip(seeds, contacts, strict=True):
-        if port == 0:
+    if not isinstance(seeds, Sequence):
+        raise InvalidInput(f"seeds is {seeds!r} (accepted: a list of addresses, ['127.0.0.1:7001'])")
+    contacts = [await _resolved(seed, like=here) for seed in seeds]
+    for seed, contact in zip(seeds, contacts, strict=True):
+        if contact[1] == 0:
             raise InvalidInput(f"seed '{seed}' has no port (accepted: 1 to 65535)")
+        _check_family("seed", seed, contact, here)
     return contacts
 
 
-async def _warm_apart(choice: Choice) -> None:
-    """Have the kernels compiled in a thread of its own, which ends, so that the loop goes on meanwhile."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            warm(choice)
-        except BaseException as error:
-            errors.append(error)
-        with contextlib.suppress(RuntimeError):  # the loop may be closed by now
-            loop.call_soon_threadsafe(finish)
-
-    def finish() -> None:
-        if not done.done():
-            done.set_result(None)
-
-    thread = threading.Thread(target=work, name="stablecast-warm", daemon=True)
-    thread.start()
-    await done  # if this is cancelled, the thread ends by itself
-    thread.join()
-    if errors:
-        raise errors[0]
+def _check_family(what: str, text: str, address: Address, here: Address) -> None:
+    """Refuse an address that cannot be reached from here, nor reach it."""
+    if family_of(address) != family_of(here):
+        kinds = ("IPv4", "IPv6") if family_of(here) == IPV4 else ("IPv6", "IPv4")
+        raise InvalidInput(
+            f"{what} '{text}' is an address of {kinds[1]}, and bind '{format_address(here)}' one of "
+            f"{kinds[0]}: they cannot reach each other (accepted: addresses of one kind)"
+        )
 
 
 async def _serve_metrics(group: Group, address: str) -> None:
     from stablecast.live.metrics import serve
 
-    host, port = parse_address(address)
+    host, port = await _resolved(address)
     try:
         group._on_close.append(await serve(group, host, port))
     except OSError as error:

@@ -6,14 +6,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stablecast.errors import InvalidInput
-from stablecast.live.choice import Choice, choose
 from stablecast.live.pace import PaceOptions
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
-from stablecast.protocols.contract import Protocol
+
+if TYPE_CHECKING:
+    from stablecast.live.choice import Choice
+    from stablecast.protocols.contract import Protocol
 
 LARGEST_PAYLOAD = 1 << 20
 NAME = re.compile(r"[^\s/#~\x00-\x1f]{1,64}")
@@ -46,7 +48,7 @@ class Options:
     short_s: float = 2.0
     """Seconds for which the others keep it."""
     queue_messages: int = 100_000
-    """Deliveries that wait for the application before no more is taken in."""
+    """Deliveries of others' messages that wait for the application before no more is taken in."""
     history_bytes: int = 0
     """Bytes of stable messages that this member keeps for newcomers."""
     fail_after: float = 3.0
@@ -65,7 +67,6 @@ class Options:
                 raise InvalidInput(
                     f"{what} name {name!r} is not accepted (accepted: 1 to 64 characters, no space / # ~)"
                 )
-        self.choice  # noqa: B018  # it is checked when it is made
         _one_of("on_full", self.on_full, ("block", "error"))
         _one_of("deliver", self.deliver, ("received", "stable", "nothing"))
         _one_of("policy", self.policy, POLICIES)
@@ -90,7 +91,9 @@ class Options:
 
     @cached_property
     def choice(self) -> Choice:
-        """The protocol with its options."""
+        """The protocol with its options, checked when it is first asked for: that loads the compiler."""
+        from stablecast.live.choice import choose
+
         if not isinstance(self.protocol_options, Mapping):
             raise InvalidInput(
                 f"protocol_options {self.protocol_options!r} is not accepted (accepted: a dictionary, such as"

@@ -29,7 +29,7 @@ class Receipt:
         return f"Receipt({self.id.source!r}, {self.id.seq})"
 
     @property
-    def _outcome(self) -> Stable | StableInSmallerView | None:
+    def outcome(self) -> Stable | StableInSmallerView | None:
         """What has become of the message, None if that is not known yet."""
         return self._sent.of(self.id.seq, self.sent_at)
 

@@ -23,6 +23,9 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     seq: int
     """Its number among this source's messages, from 1."""
     payload: bytes
+    me: str
+    """The label of the member that it was delivered to: where it changes, this process came back as a new
+    member, and may have missed messages in between."""
 
     @property
     def id(self) -> MessageId:
@@ -202,6 +205,29 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueFull:
+    """The application does not read: no more messages of others are taken in until half of these are read."""
+
+    waiting: int
+    """Deliveries that wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveriesGivenUp:
+    """Nobody had asked for deliveries when too many waited: they are given up, and no more are kept."""
+
+    count: int
+    """How many had waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFailed:
+    """The trace could not be written to its end, as on a full disk; the group goes on without it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryGone:
     """What a newcomer asked for of before it joined is no longer kept by anyone it asked."""
 
@@ -224,5 +250,8 @@ Event: TypeAlias = (
     | StabilityResumed
     | Released
     | Settled
+    | QueueFull
+    | DeliveriesGivenUp
+    | TraceFailed
     | HistoryGone
 )

@@ -6,8 +6,10 @@ ciphertext and tag; the header is authenticated with it.
 Why it is safe
     Each session has a key of its own, HKDF-SHA256 of the group's secret, its name and the session, and counts
     its datagrams, so no nonce is used twice under a key.  That holds if no two processes have the same
-    session; sessions are random numbers of 64 bits.  A rotation goes on with the same counter.
-    A datagram opens once: each session's newest counters are remembered, and what is older is refused.
+    session; sessions are random numbers of 64 bits.  A fork of the process has the same session and counter,
+    so it seals nothing.  A rotation goes on with the same counter.
+    A datagram opens once: each session's newest counters are remembered, and what is older is refused.  Of a
+    session whose window had to go only the newest counter is remembered, and all up to it is refused.
 What a stranger costs
     A datagram that does not authenticate is counted and changes nothing else.  Windows are made only for
     sessions that have authenticated, derived keys are kept in a table of bounded size.  Deriving one costs
@@ -29,7 +31,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from stablecast.errors import InvalidInput, StablecastError
+from stablecast.errors import InvalidInput, NotHere, StablecastError
+from stablecast.live.forks import Process
 from stablecast.live.keys import Key, Keyring
 
 VERSION: Final = 1
@@ -45,7 +48,10 @@ WINDOW: Final = 4096
 """How far behind a session's newest datagram another one may come."""
 
 GUESTS_MAX: Final = 512
-"""Sessions that are remembered without :meth:`Seal.keep`."""
+"""Sessions that have a window without :meth:`Seal.keep`."""
+
+GONE_MAX: Final = 1 << 16
+"""Further sessions of which the newest counter is remembered: who has recorded more can replay some."""
 
 DERIVED_MAX: Final = 4096
 COUNTER_LIMIT: Final = 1 << 63
@@ -80,20 +86,20 @@ class _Window:
     the words that it comes to are cleared (RFC 6479); what they had is too old by then.
     """
 
-    __slots__ = ("cipher", "kept", "key", "top", "words")
+    __slots__ = ("cipher", "floor", "kept", "key", "top", "words")
 
     cipher: AESGCM
     """Of the key ``key``; not set while that is -1."""
 
-    def __init__(self, *, kept: bool) -> None:
+    def __init__(self, *, kept: bool, floor: int) -> None:
         self.kept = kept
         self.key = -1
-        self.top = 0
+        self.floor = self.top = floor
         self.words = array("Q", bytes(8 * _WORDS))
 
     def has(self, counter: int) -> bool:
         """Whether a counter up to the newest has come, or is too old to tell."""
-        if counter <= self.top - WINDOW:
+        if counter <= self.floor or counter <= self.top - WINDOW:
             return True
         return bool(self.words[counter >> 6 & _WORD_MASK] >> (counter & 63) & 1)
 
@@ -123,6 +129,8 @@ class Seal:
 
     refused: dict[str, int]
     """How many datagrams were refused, by reason (``REASONS``)."""
+    last_refusal = ""
+    """Why the last one was."""
 
     def __init__(self, group: str, session: int, *, keyring: Keyring | None) -> None:
         if not 0 < session < 1 << 64:
@@ -130,8 +138,10 @@ class Seal:
         self.session: Final = session
         self.refused = dict.fromkeys(REASONS, 0)
         self._sealed = 0
+        self._forks = Process.forks
         self._windows: dict[int, _Window] = {}
         self._guests: OrderedDict[int, None] = OrderedDict()
+        self._gone: OrderedDict[int, int] = OrderedDict()
         info = b"stablecast 1 " + group.encode()
 
         def derive(secret: bytes, session: int) -> AESGCM:
@@ -146,6 +156,8 @@ class Seal:
 
     def close(self, inside: bytes) -> bytes:
         """Return a datagram with this inside."""
+        if self._forks != Process.forks:
+            raise NotHere(f"session {self.session} belongs to the process that this one was forked from")
         self._sealed = sealed = self._sealed + 1
         if sealed >= COUNTER_LIMIT:
             raise Exhausted(f"session {self.session} has sealed 2^63 datagrams; start the process anew")
@@ -163,7 +175,10 @@ class Seal:
         if session == self.session:
             return self._refuse("own")
         window = self._windows.get(session)
-        if window is not None and counter <= window.top and window.has(counter):
+        if window is None:
+            if counter <= self._gone.get(session, 0):
+                return self._refuse("replay")
+        elif counter <= window.top and window.has(counter):
             return self._refuse("replay")
         if window is not None and window.key == number:
             cipher = window.cipher
@@ -176,7 +191,7 @@ class Seal:
         except InvalidTag:
             return self._refuse("authentication")
         if window is None:
-            window = self._windows[session] = _Window(kept=False)
+            window = self._make_window(session, kept=False)
         if window.key != number:
             window.key, window.cipher = number, cipher
         if not window.kept:
@@ -187,11 +202,12 @@ class Seal:
     def keep(self, session: int) -> None:
         """Remember which datagrams of a session have come until :meth:`forget`; for trusted sessions.
 
-        Other sessions' windows go when there are more than ``GUESTS_MAX`` of them, the longest unused first.
+        Other sessions' windows go when there are more than ``GUESTS_MAX`` of them, the longest unused first,
+        and leave their newest counter behind.
         """
         window = self._windows.get(session)
         if window is None:
-            self._windows[session] = _Window(kept=True)
+            self._make_window(session, kept=True)
         else:
             window.kept = True
             self._guests.pop(session, None)
@@ -204,7 +220,7 @@ class Seal:
             self._touch(session)
 
     def remembered(self) -> dict[int, tuple[int, bytes]]:
-        """Return the newest counter and the window of each session that is remembered."""
+        """Return the newest counter and the window of each session that has one."""
         return {session: (window.top, window.words.tobytes()) for session, window in self._windows.items()}
 
     def _use(self, keyring: Keyring) -> None:
@@ -219,6 +235,7 @@ class Seal:
 
     def _refuse(self, reason: str) -> Opened | None:
         self.refused[reason] += 1
+        self.last_refusal = reason
         return None
 
     def _touch(self, session: int) -> None:
@@ -226,7 +243,14 @@ class Seal:
         self._guests[session] = None
         self._guests.move_to_end(session)
         if len(self._guests) > GUESTS_MAX:
-            del self._windows[self._guests.popitem(last=False)[0]]
+            gone, _ = self._guests.popitem(last=False)
+            self._gone[gone] = self._windows.pop(gone).top
+            if len(self._gone) > GONE_MAX:
+                self._gone.popitem(last=False)
+
+    def _make_window(self, session: int, *, kept: bool) -> _Window:
+        window = self._windows[session] = _Window(kept=kept, floor=self._gone.pop(session, 0))
+        return window
 
 
 def derive_cipher(secret: bytes, session: int, info: bytes) -> AESGCM:

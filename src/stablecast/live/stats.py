@@ -65,6 +65,8 @@ class Counters:
     """Authentic datagrams for somebody else."""
     untrusted: int = 0
     """Authentic datagrams of sessions that have not answered a challenge."""
+    unanswered: int = 0
+    """Challenges of such sessions that were not answered, as too many came from their address."""
 
 
 @dataclass(frozen=True, slots=True)

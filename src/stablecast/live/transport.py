@@ -89,17 +89,26 @@ class Transport(Protocol):
         """Send and receive nothing any more; may be called again."""
 
 
-def parse_address(text: str) -> Address:
-    """Return the address that ``host:port`` or ``[IPv6]:port`` names, with names resolved to numbers.
-
-    Resolving a name asks the system and may take its time; IPv4 is preferred.
-    """
+def numeric_address(text: str) -> Address | None:
+    """Return the address that ``host:port`` or ``[IPv6]:port`` names; None if the host is a name."""
     host, port = _split(text)
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             return socket.inet_ntop(family, socket.inet_pton(family, host)), port
         except (OSError, ValueError):
             continue
+    return None
+
+
+def parse_address(text: str, family: socket.AddressFamily = socket.AF_INET) -> Address:
+    """Return the address that ``host:port`` or ``[IPv6]:port`` names, with names resolved to numbers.
+
+    Resolving a name asks the system and may take its time; of several addresses one of the family is taken.
+    """
+    numeric = numeric_address(text)
+    if numeric is not None:
+        return numeric
+    host, port = _split(text)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError):
@@ -107,11 +116,18 @@ def parse_address(text: str) -> Address:
     usable = [entry for entry in found if entry[0] in (socket.AF_INET, socket.AF_INET6)]
     if not usable:
         raise InvalidInput(f"address '{text}': '{host}' has neither an IPv4 nor an IPv6 address")
-    nearest = min(usable, key=lambda entry: entry[0] != socket.AF_INET)
+    nearest = min(usable, key=lambda entry: entry[0] != family)
     return str(nearest[4][0]), port
 
 
+def family_of(address: Address) -> socket.AddressFamily:
+    """Return whether an address is one of IPv4 or of IPv6."""
+    return socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+
+
 def _split(text: str) -> tuple[str, int]:
+    if not isinstance(text, str):
+        raise InvalidInput(f"address {text!r} is not text (accepted: '127.0.0.1:7001', '[::1]:7001')")
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host.strip("[]") or (":" in host and not bracketed):

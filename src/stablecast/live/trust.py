@@ -14,8 +14,7 @@ Why it is safe
     a challenge made for its session only.  And a datagram opens once (:mod:`stablecast.live.seal`).
 What it costs
     Challenges are computed, never stored, so nobody can fill the memory with them.  An authenticated HELLO
-    has one answer, 9 bytes longer; untrusted sessions get at most ``ANSWERS_PER_S`` answers a second
-    together.
+    has one answer, 9 bytes longer; how many are given is limited by address (:mod:`stablecast.live.answers`).
 """
 
 from __future__ import annotations
@@ -28,9 +27,6 @@ from stablecast.live.wire import Hello, Thanks, Welcome
 
 STEP_S: Final = 10.0
 """A challenge can be answered for one to two of these."""
-
-ANSWERS_PER_S: Final = 200
-"""To sessions that are not trusted, all together."""
 
 SECRET_BYTES_MIN: Final = 16
 SECRET_BYTES_MAX: Final = 32
@@ -60,8 +56,6 @@ class Trust:
         self._secret: Final = secret
         self._trusted: set[int] = set()
         self._given_up = 0
-        self._second = 0.0
-        self._answers = 0
 
     def trusted(self, session: int) -> bool:
         """Whether frames of every kind are taken from a session."""
@@ -91,7 +85,7 @@ class Trust:
             return []
         match frame:
             case Hello():
-                return self._welcome(frame, session, now)
+                return [Welcome(frame.challenge, self._challenge(session, _step(now)))]
             case Welcome():
                 return self._thank(frame, session, now)
             case Thanks():
@@ -99,25 +93,11 @@ class Trust:
                     self._trusted.add(session)
                 return []
 
-    def _welcome(self, frame: Hello, session: int, now: float) -> list[TrustFrame]:
-        if not self._may_answer(session, now):
-            return []
-        return [Welcome(frame.challenge, self._challenge(session, _step(now)))]
-
     def _thank(self, frame: Welcome, session: int, now: float) -> list[TrustFrame]:
         if self._is_answer(frame.answer, _ANYONE, now):
             self._trusted.add(session)
         # Who is trusted already is thanked again, as the first thanks may have been lost.
         return [Thanks(frame.challenge)] if session in self._trusted else []
-
-    def _may_answer(self, session: int, now: float) -> bool:
-        """Count an answer to a session that is not trusted; False if there were too many within a second."""
-        if session in self._trusted:
-            return True
-        if not 0 <= now - self._second < 1:
-            self._second, self._answers = now, 0
-        self._answers += 1
-        return self._answers <= ANSWERS_PER_S
 
     def _is_answer(self, answer: int, session: int, now: float) -> bool:
         """Whether this is a challenge of the present step or of the one before."""

@@ -22,6 +22,7 @@ from stablecast.live.transport import (
     Receive,
     TransportStats,
     checked_largest,
+    family_of,
     format_address,
 )
 from stablecast.membership.view import Address
@@ -211,16 +212,20 @@ class UdpTransport:
             self._waiting.popleft()
 
 
-async def who_listens(address: Address, timeout: float) -> Literal["nobody", "silent"]:
+async def who_listens(
+    address: Address, timeout: float, *, here: Address
+) -> Literal["nobody", "silent", "unreachable"]:
     """Tell whether a port is closed, for sure, or whether somebody may be there who says nothing.
 
-    One byte is sent there, which every member refuses; only the system of a closed port answers.
+    One byte is sent there from the host ``here``, which every member refuses; only the system of a closed
+    port answers.  What cannot be sent to from there cannot be reached.
     """
     loop = asyncio.get_running_loop()
     answered = asyncio.Event()
-    with socket.socket(_family(address), socket.SOCK_DGRAM) as sock:
+    with socket.socket(family_of(address), socket.SOCK_DGRAM) as sock:
         sock.setblocking(False)
         try:
+            sock.bind((here[0], 0))
             sock.connect(address)
             sock.send(b"\0")
             loop.add_reader(sock, answered.set)
@@ -232,14 +237,16 @@ async def who_listens(address: Address, timeout: float) -> Literal["nobody", "si
             sock.recv(1)
         except (TimeoutError, BlockingIOError):
             return "silent"
-        except OSError:
+        except ConnectionRefusedError:
             return "nobody"
+        except OSError:
+            return "unreachable"
     return "silent"
 
 
 def bound_socket(bind: Address, *, receive_buffer: int, shared: bool = False) -> socket.socket:
     """Return a socket that does not block, bound to a numeric address; ``shared`` with others on the port."""
-    family = _family(bind)
+    family = family_of(bind)
     if not _is_numeric(bind, family, any_port=True):
         raise InvalidInput(
             f"cannot bind {format_address(bind)}: not a numeric address with a port up to 65535"
@@ -296,10 +303,6 @@ def _set_buffer(sock: socket.socket, option: int, size: int) -> None:
 def _bind_failed(address: Address, error: OSError) -> BindFailed:
     reason = REASONS.get(error.errno or 0) or error.strerror or str(error)
     return BindFailed(f"cannot bind {format_address(address)}: {reason}")
-
-
-def _family(address: Address) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in address[0] else socket.AF_INET
 
 
 def _is_numeric(address: Address, family: int, *, any_port: bool = False) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from stablecast.live.in_view import InView
@@ -23,6 +24,8 @@ from stablecast.membership.view import MemberInfo
 
 if TYPE_CHECKING:
     from stablecast.live.engine import Engine
+
+_log = logging.getLogger(__name__)
 
 
 def changed(begin: Begin, me: str, group: str) -> ViewChanged:
@@ -114,6 +117,7 @@ class ViewEvents:
         engine = self._engine
         suspected = frozenset(here.view.members[rank].session for rank in here.detector.suspects(now))
         if suspected != self._suspected:
+            self._log_suspects(here, suspected - self._suspected)
             self._suspected = suspected
             engine.do(engine.agreement.suspect(suspected, now), now)
         if here is engine.in_view and here.limit is None:
@@ -125,6 +129,13 @@ class ViewEvents:
                     since = held_since(here, rank, now)
                     for step in engine.slow.holding(member.session, since, now, key=member.name):
                         self._take_step(here, step, now)
+
+    def _log_suspects(self, here: InView, sessions: frozenset[int]) -> None:
+        options = self._engine.options
+        for member in here.view.members:
+            if member.session in sessions:
+                what = "%s/%s: suspects %s, which was not heard of for %g s"
+                _log.info(what, options.group, self._engine.label, member.label, options.fail_after)
 
     def _take_step(self, here: InView, step: Step, now: float) -> None:
         engine = self._engine

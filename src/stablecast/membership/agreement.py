@@ -294,12 +294,12 @@ class Agreement(Newcomer):
         leader = self._leader() or self.me
         return describe(view, leader.address, group=self.group, protocol=self.protocol, answer=answer)
 
-    def met(self, address: Address, now: float) -> list[Action]:
+    def met(self, address: Address, now: float, *, is_answer: bool = False) -> list[Action]:
         """Take note that a process at this address can now be spoken to."""
         view = self.view
         if view is not None and address in self._outlook.places(view, now):
             self._send_to_address(self._description(view), address)
-        return super().met(address, now)
+        return super().met(address, now, is_answer=is_answer)
 
     def _on_probe(self, frame: Probe, sender: Peer, now: float) -> None:
         """Answer; and dissolve into a better view, once it has answered a probe of this one."""

@@ -101,9 +101,13 @@ class Newcomer(Leader):
             self._look_for_a_view(self._seeds, now, is_again=False)
         return self._done(now)
 
-    def met(self, address: Address, now: float) -> list[Action]:
-        """Take note that a process at this address can now be spoken to."""
-        if self._search is not None and address in self._search.contacts:
+    def met(self, address: Address, now: float, *, is_answer: bool = False) -> list[Action]:
+        """Take note that a process at this address can now be spoken to.
+
+        Who answers from an address that was not asked, as a host with several may do, is asked there.
+        """
+        search = self._search
+        if search is not None and (address in search.contacts or (is_answer and search.add(address))):
             self._send_to_address(self._join_frame(), address)
         return self._done(now)
 

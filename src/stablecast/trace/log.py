@@ -7,6 +7,7 @@ the time anyone learns of it, everything that the datagram rests on.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -103,10 +104,12 @@ class EventLog:
             return
         waiting = memoryview("".join(self._lines).encode())
         self._lines.clear()
+        written = 0
         try:
-            while waiting:
-                waiting = waiting[os.write(self._file, waiting) :]
+            while written < len(waiting):
+                written += os.write(self._file, waiting[written:])
         except OSError as error:
+            self._take_back(written - bytes(waiting[:written]).rfind(b"\n") - 1)
             raise CannotTrace(f"cannot write the trace '{self.path}': {error.strerror or error}") from None
 
     def close(self) -> None:
@@ -118,6 +121,12 @@ class EventLog:
         finally:
             os.close(self._file)
             self._file = -1
+
+    def _take_back(self, count: int) -> None:
+        """Let the file end with a whole line, if it is one that can be cut."""
+        if count:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, os.fstat(self._file).st_size - count)
 
     @property
     def closed(self) -> bool:

@@ -38,9 +38,10 @@ class TraceWriter:
             self._beside = Path(beside)
         except OSError as error:
             raise InvalidInput(f"cannot write the trace '{file}': {error.strerror or error}") from None
-        if file.is_dir():
+        if file.exists() and not file.is_file():
             self._beside.unlink()
-            raise InvalidInput(f"cannot write the trace '{file}': it is a folder")
+            what = "a folder" if file.is_dir() else "no file that can be replaced"
+            raise InvalidInput(f"cannot write the trace '{file}': it is {what}")
         self._schema = arrow_schema()
         with self._failing_in_one_line():
             self._parquet = pq.ParquetWriter(self._beside, self._schema, compression="zstd")

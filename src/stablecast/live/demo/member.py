@@ -171,9 +171,11 @@ class Player:
             self._deliveries.take(batch, from_the_start="#" not in group.me)
 
     async def _report(self, group: Group) -> None:
-        while True:
+        while not group.trace_error:
             self._tell(self._status(group))
             await asyncio.sleep(STATUS_EVERY_S)
+        self._tell(Failed(group.trace_error))
+        self._over.set()
 
     def _status(self, group: Group) -> Status:
         stats = group.stats()
