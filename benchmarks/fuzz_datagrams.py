@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from stablecast.live import wire
-from stablecast.live.keys import Key, Keyring
-from stablecast.live.seal import Seal
+from stablecast.engine import wire
+from stablecast.engine.keys import Key, Keyring
+from stablecast.engine.seal import Seal
 from stablecast.membership.messages import Alive, Join, Redirect, Sync
 from stablecast.membership.view import MemberInfo, View
 

@@ -6,10 +6,11 @@ import random
 from typing import Any
 
 from benchmarks.fuzz_datagrams import Broken, Corpus, Subject, flip, some_inside, strangers
-from stablecast.live import wire
-from stablecast.live.engine import Engine
-from stablecast.live.keys import Key, Keyring
-from stablecast.live.options import Options
+from stablecast.engine import wire
+from stablecast.engine.engine import Engine
+from stablecast.engine.keys import Key, Keyring
+from stablecast.engine.options import Options
+from stablecast.live.driver import Driver
 from stablecast.testing import Network, VirtualClock
 
 GROUP = "orders"
@@ -21,11 +22,11 @@ class Nobody:
     """An application that takes everything and wants nothing."""
 
     def __init__(self) -> None:
-        self.engine: Engine | None = None
+        self.driver: Driver | None = None
 
     def deliver(self, batch: list[Any]) -> None:
-        assert self.engine is not None
-        self.engine.consumed(len(batch))
+        assert self.driver is not None
+        self.driver.consumed(len(batch))
 
     def tell(self, event: object) -> None:
         pass
@@ -51,39 +52,40 @@ class Attacked:
         self.keyring = Keyring((Key(1, self.draw.randbytes(32)),))
         self.seen: list[bytes] = []
         self.unseen: list[bytes] = []
-        self.engines: list[Engine] = []
+        self.drivers: list[Driver] = []
         for number in range(3):
             self._add(number)
         for number in range(60):
-            for engine in self.engines:
-                if engine.may_send(50):
-                    engine.send(bytes(number))
-                    engine.flush()
+            for driver in self.drivers:
+                if driver.engine.may_send(50):
+                    driver.send(bytes(number), driver.now())
+                    driver.flush()
             self.clock.run_until(self.clock.now + 0.01)
-        self.target = self.engines[0]
-        for engine in self.engines[1:]:
-            self.network.crash(engine.transport.address)
+        self.target = self.drivers[0]
+        for driver in self.drivers[1:]:
+            self.network.crash(driver.transport.address)
         self.clock.run_until(self.clock.now + 0.05)  # what is on its way arrives
 
     def _add(self, number: int) -> None:
         listener, transport = Nobody(), self.network.transport()
         engine = Engine(
             Options(group=GROUP, member=f"m{number}", protocol=self.protocol),
-            transport,
-            listener,
             address=transport.address,
+            largest=transport.largest,
+            rng=random.Random(transport.seed),
+            now=transport.now(),
             keyring=self.keyring,
         )
-        listener.engine = engine
-        self.engines.append(engine)
-        engine.start([self.engines[0].transport.address] if number else [])
+        driver = listener.driver = Driver(engine, transport, listener)
+        self.drivers.append(driver)
+        driver.start([self.drivers[0].transport.address] if number else [])
         if not self.clock.run_until(
             lambda: engine.view is not None and len(engine.view.members) == number + 1
         ):
             raise Broken("the members do not find together")
 
     def _record(self, datagram: bytes, sender: object, to: object) -> bytes | None:
-        if not self.engines or to != self.engines[0].transport.address:
+        if not self.drivers or to != self.drivers[0].transport.address:
             return datagram
         if self.draw.random() < HELD_BACK:
             self.unseen.append(datagram)
@@ -93,7 +95,7 @@ class Attacked:
 
     def state(self) -> object:
         """Return what strangers must not change, answers that were sent included."""
-        engine, here = self.target, self.target.in_view
+        engine, here = self.target.engine, self.target.engine.in_view
         assert here is not None
         return (
             engine.view,
@@ -102,7 +104,7 @@ class Attacked:
             list(here.tracker.stable),
             [list(has) for has in here.has],
             engine.counters.delivered,
-            engine.transport.stats.datagrams_sent,
+            self.target.transport.stats.datagrams_sent,
             engine.seal.remembered(),
             engine.agreement.state,
         )
@@ -116,7 +118,7 @@ def engine_subject(seed: int) -> Subject:
     """Return a member of a running group, and what strangers may have recorded of its traffic."""
     attacked = Attacked(seed)
     foreign = [seal.close(some_inside(attacked.draw)) for seal in strangers(attacked.draw) for _ in range(5)]
-    own = [attacked.target.seal.close(some_inside(attacked.draw)) for _ in range(5)]
+    own = [attacked.target.engine.seal.close(some_inside(attacked.draw)) for _ in range(5)]
     corpus = Corpus(attacked.seen[-2000:], attacked.unseen[-500:], foreign + own)
     return Subject(attacked.receive, attacked.state, corpus)
 
@@ -124,7 +126,7 @@ def engine_subject(seed: int) -> Subject:
 def nonsense_of_members(*, count: int, seed: int, protocol: str = "gsgc") -> Engine:
     """Have a member send changed frames, well sealed, to another; raises whatever that raises."""
     attacked = Attacked(seed, protocol)
-    draw, peer = attacked.draw, attacked.engines[1]
+    draw, peer = attacked.draw, attacked.drivers[1].engine
     insides = [
         opened.inside
         for datagram in attacked.seen[-500:]
@@ -136,10 +138,10 @@ def nonsense_of_members(*, count: int, seed: int, protocol: str = "gsgc") -> Eng
             attacked.receive(peer.seal.close(inside))
         except Exception as error:
             raise Broken(f"seed {seed}, number {number}: {wire.unpack(inside)!r}") from error
-    return attacked.target
+    return attacked.target.engine
 
 
 def _reader(attacked: Attacked) -> Any:
-    from stablecast.live.seal import Seal
+    from stablecast.engine.seal import Seal
 
     return Seal(GROUP, 1, keyring=attacked.keyring)

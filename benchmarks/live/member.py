@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import stablecast
+from stablecast.engine.stats import TimeHistogram
 from stablecast.live.group import Group
-from stablecast.live.stats import TimeHistogram
 
 
 @dataclass(frozen=True)

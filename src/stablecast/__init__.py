@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any
 from stablecast.errors import StablecastError
 
 if TYPE_CHECKING:
+    from stablecast.engine.levels import at_least, each_zone, everyone, members, zones
+    from stablecast.engine.results import Delivery, Stable, StableInSmallerView, TimedOut
     from stablecast.live.group import Group
     from stablecast.live.joining import join
-    from stablecast.live.levels import at_least, each_zone, everyone, members, zones
     from stablecast.live.receipt import Receipt
-    from stablecast.live.results import Delivery, Stable, StableInSmallerView, TimedOut
 
 __version__ = "0.1.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _LAZY = {
-    "Delivery": "stablecast.live.results",
+    "Delivery": "stablecast.engine.results",
     "Group": "stablecast.live.group",
     "Receipt": "stablecast.live.receipt",
-    "Stable": "stablecast.live.results",
-    "StableInSmallerView": "stablecast.live.results",
-    "TimedOut": "stablecast.live.results",
-    "at_least": "stablecast.live.levels",
-    "each_zone": "stablecast.live.levels",
-    "everyone": "stablecast.live.levels",
+    "Stable": "stablecast.engine.results",
+    "StableInSmallerView": "stablecast.engine.results",
+    "TimedOut": "stablecast.engine.results",
+    "at_least": "stablecast.engine.levels",
+    "each_zone": "stablecast.engine.levels",
+    "everyone": "stablecast.engine.levels",
     "join": "stablecast.live.joining",
-    "members": "stablecast.live.levels",
-    "zones": "stablecast.live.levels",
+    "members": "stablecast.engine.levels",
+    "zones": "stablecast.engine.levels",
 }
 
 __all__ = [

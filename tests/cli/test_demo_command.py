@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stablecast.cli.main import main
-from stablecast.live.choice import live_protocols
+from stablecast.engine.choice import live_protocols
 from stablecast.trace.verdict import judge_files
 
 COMMAND = [sys.executable, "-m", "stablecast.cli.main", "demo"]

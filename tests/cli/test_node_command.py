@@ -10,7 +10,7 @@ import pytest
 from node_process import PATIENCE_S, NodeProcess
 
 from stablecast.cli.main import main
-from stablecast.live.keys import new_key_text
+from stablecast.engine.keys import new_key_text
 from stablecast.trace.verdict import judge_files
 
 

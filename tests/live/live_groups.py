@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 import stablecast
-from stablecast.live.pace import PaceOptions
+from stablecast.engine.pace import PaceOptions
 from stablecast.testing import run
 
 LIMIT_S = 120.0

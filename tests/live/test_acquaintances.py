@@ -1,9 +1,9 @@
 import pytest
 
-from stablecast.live import acquaintances
-from stablecast.live.acquaintances import Acquaintances
-from stablecast.live.seal import Seal
-from stablecast.live.trust import Trust
+from stablecast.engine import acquaintances
+from stablecast.engine.acquaintances import Acquaintances
+from stablecast.engine.seal import Seal
+from stablecast.engine.trust import Trust
 
 ME = 1_000
 

@@ -1,7 +1,7 @@
 """Strangers are answered out of a budget that each address has for itself."""
 
-from stablecast.live import answers as answering
-from stablecast.live.answers import AT_ONCE, PER_S, Answers
+from stablecast.engine import answers as answering
+from stablecast.engine.answers import AT_ONCE, PER_S, Answers
 
 HERE, THERE = ("10.0.0.1", 7000), ("10.0.0.2", 7000)
 

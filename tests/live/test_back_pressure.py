@@ -4,14 +4,14 @@ import pytest
 from live_groups import Reader, Watcher, joined, play, until
 
 import stablecast
-from stablecast.errors import BufferFull
-from stablecast.live.results import (
+from stablecast.engine.results import (
     MemberEvicted,
     MemberExcluded,
     MemberLagging,
     MemberRecovered,
     ViewChanged,
 )
+from stablecast.errors import BufferFull
 from stablecast.membership.slow_members import SlowPolicy
 from stablecast.testing import Network
 

@@ -7,9 +7,9 @@ import pytest
 from live_groups import first_deliveries, join, joined, play, until
 
 import stablecast
+from stablecast.engine.keys import Key, Keyring
+from stablecast.engine.options import LARGEST_PAYLOAD
 from stablecast.errors import BindFailed, InvalidInput, JoinFailed
-from stablecast.live.keys import Key, Keyring
-from stablecast.live.options import LARGEST_PAYLOAD
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
 from stablecast.testing import Network

@@ -7,8 +7,8 @@ import pytest
 from live_groups import join, joined, play
 
 import stablecast
+from stablecast.engine.choice import absolute, choose, read_options
 from stablecast.errors import InvalidInput, JoinFailed
-from stablecast.live.choice import absolute, choose, read_options
 from stablecast.membership.identity import Identity, difference
 from stablecast.protocols import protocol
 from stablecast.testing import Network

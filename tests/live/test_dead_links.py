@@ -6,8 +6,8 @@ import pytest
 from live_groups import Reader, Watcher, joined, play
 
 import stablecast
-from stablecast.live.choice import live_protocols
-from stablecast.live.results import StabilityResumed, StabilityStalled
+from stablecast.engine.choice import live_protocols
+from stablecast.engine.results import StabilityResumed, StabilityStalled
 from stablecast.testing import Faults, Network
 
 DEAD = Faults(loss=1.0)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stablecast.engine.results import Delivery
 from stablecast.live.demo.member import Deliveries
 from stablecast.live.demo.plan import LAST_KILL, DemoOptions, make_plan, payload_of
 from stablecast.live.demo.table import frontier_text
-from stablecast.live.results import Delivery
 
 options = st.integers(2, 64).flatmap(
     lambda members: st.builds(

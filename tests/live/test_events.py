@@ -10,10 +10,10 @@ import pytest
 from live_groups import Reader, Watcher, join, joined, play, until
 
 import stablecast
+from stablecast.engine.options import Options
+from stablecast.engine.results import MemberFailed, Released, ViewChanged
 from stablecast.errors import JoinFailed
 from stablecast.live.joining import join as join_function
-from stablecast.live.options import Options
-from stablecast.live.results import MemberFailed, Released, ViewChanged
 from stablecast.testing import Network
 
 

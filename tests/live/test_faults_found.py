@@ -1,9 +1,13 @@
 """What fault schedules have found, each as a scenario of its own."""
 
-from stablecast.live.engine import Engine
+import random
+
+from stablecast.engine.engine import Engine
+from stablecast.engine.options import Options
+from stablecast.engine.results import MemberFailed, Stable, StableInSmallerView
+from stablecast.live.driver import Driver
 from stablecast.live.injection import Faults
-from stablecast.live.options import Options
-from stablecast.live.results import MemberFailed, Stable, StableInSmallerView
+from stablecast.live.trace_file import TraceFile
 from stablecast.membership.actions import Timing
 from stablecast.membership.agreement import Agreement
 from stablecast.membership.messages import Elsewhere
@@ -20,16 +24,18 @@ class Process:
         self.events, self.logged, self.deliveries, self.left = [], [], [], None
         self.engine = Engine(
             Options(group="orders", **options),
-            self.transport,
-            self,
             address=self.transport.address,
-            log=self,
+            largest=self.transport.largest,
+            rng=random.Random(self.transport.seed),
+            now=self.transport.now(),
+            traces=True,
         )
-        self.engine.start([seed.transport.address for seed in seeds])
+        self.driver = Driver(self.engine, self.transport, self, trace=TraceFile(self))
+        self.driver.start([seed.transport.address for seed in seeds])
 
     def deliver(self, batch):
         self.deliveries += batch
-        self.transport.call_at(self.transport.now(), lambda: self.engine.consumed(len(batch)))
+        self.transport.call_at(self.transport.now(), lambda: self.driver.consumed(len(batch)))
 
     def tell(self, event):
         self.events.append(event)
@@ -63,8 +69,8 @@ class Process:
 
     def multicast(self, payload):
         assert self.engine.may_send(len(payload))
-        seq = self.engine.send(payload)
-        self.engine.flush()
+        seq = self.driver.send(payload, self.transport.now())
+        self.driver.flush()
         return seq
 
     def changes(self, line="orders"):
@@ -121,7 +127,7 @@ def test_a_member_that_answers_a_late_frame_from_the_same_view_is_not_taken_for_
     leader, member = processes[0].engine.agreement, processes[1]
     view = leader.view
     frame = Elsewhere(leader._installed_by, view)
-    processes[0].engine.do(
+    processes[0].engine._do(
         leader.receive(frame, member.engine.session, member.transport.address, clock.now), clock.now
     )
     clock.run_until(clock.now + 2.0)
@@ -134,7 +140,7 @@ def test_a_message_is_not_called_stable_at_a_member_that_left_without_it():
     clock, network, (_first, second, third) = group_of(3)
     network.set_link(second.transport, third.transport, DEAF, both_ways=False)
     seq = second.multicast(b"not for m2")
-    third.engine.leave()
+    third.driver.leave()
     assert clock.run_until(lambda: second.labels == ("m0", "m1"))
     outcome = second.engine.outcomes.of(seq, 0.0)
     assert isinstance(outcome, StableInSmallerView)
@@ -158,7 +164,7 @@ def test_traces_tell_a_large_message_by_its_whole_size_even_if_parts_of_it_were_
 
 def test_a_leader_that_leaves_is_in_the_trace_though_it_led_the_change_without_it():
     clock, _network, (first, second, third) = group_of(3)
-    first.engine.leave()
+    first.driver.leave()
     assert clock.run_until(lambda: len(second.labels) == len(third.labels) == 2)
     assert ("leave", "m0") in [*second.changes(), *third.changes()]
 
@@ -166,7 +172,7 @@ def test_a_leader_that_leaves_is_in_the_trace_though_it_led_the_change_without_i
 def test_who_leaves_with_nobody_to_tell_writes_down_that_it_left():
     clock, network, (first, second) = group_of(2, timing=Timing(join_timeout=0.5))
     network.crash(second.transport)
-    first.engine.leave()
+    first.driver.leave()
     assert clock.run_until(lambda: first.left is not None)
     assert ("leave", "m0") in first.changes()
 
@@ -235,7 +241,7 @@ def test_what_arrives_after_a_member_has_told_what_it_has_is_not_taken_in():
     assert held
     assert clock.run_until(lambda: second.engine.agreement.is_blocked)
     before = len(second.deliveries)
-    second.engine.receive([(held[0], third.transport.address)])
+    second.driver.receive([(held[0], third.transport.address)])
     assert len(second.deliveries) == before
     assert clock.run_until(lambda: len(first.labels) == len(second.labels) == 2)
     assert [d.id for d in first.deliveries] == [d.id for d in second.deliveries]

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from live_groups import join, play
 
-from stablecast.live import wire
-from stablecast.live.keys import Key, Keyring
-from stablecast.live.seal import Seal
+from stablecast.engine import wire
+from stablecast.engine.keys import Key, Keyring
+from stablecast.engine.seal import Seal
 from stablecast.testing import Network
 
 RING = Keyring((Key(0, bytes(range(32))),))

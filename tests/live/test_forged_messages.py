@@ -6,12 +6,12 @@ import random
 import msgspec
 import pytest
 
+from stablecast.engine import wire
+from stablecast.engine.choice import choose, live_protocols
+from stablecast.engine.pace import Pace, PaceOptions
+from stablecast.engine.tracker import Tracker
+from stablecast.engine.wire import Stability
 from stablecast.errors import StablecastError
-from stablecast.live import wire
-from stablecast.live.choice import choose, live_protocols
-from stablecast.live.pace import Pace, PaceOptions
-from stablecast.live.tracker import Tracker
-from stablecast.live.wire import Stability
 
 MEMBERS = 5
 VIEW = 1234

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.fuzz_datagrams import KINDS, Broken, Corpus, Subject, attack, sealed_subject, unpack_anything
 from benchmarks.fuzz_engine import engine_subject, nonsense_of_members
-from stablecast.live import wire
+from stablecast.engine import wire
 
 SEED = 20260
 

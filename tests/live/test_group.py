@@ -4,10 +4,10 @@ import pytest
 from live_groups import Reader, Watcher, first_deliveries, join, joined, play, until
 
 import stablecast
+from stablecast.engine.choice import live_protocols
+from stablecast.engine.pace import PaceOptions
+from stablecast.engine.results import MemberFailed, Released, Settled, ViewChanged
 from stablecast.errors import InvalidInput
-from stablecast.live.choice import live_protocols
-from stablecast.live.pace import PaceOptions
-from stablecast.live.results import MemberFailed, Released, Settled, ViewChanged
 from stablecast.testing import Faults, Network
 
 BAD_NETWORK = {"loss": 0.1, "duplicate": 0.1, "reorder": 0.1, "delay_s": (0.0002, 0.002)}

@@ -7,9 +7,9 @@ import pytest
 from live_groups import Reader, join, joined, play
 
 import stablecast
+from stablecast.engine.attached import members_most
+from stablecast.engine.choice import choose
 from stablecast.errors import InvalidInput, JoinFailed
-from stablecast.live.attached import members_most
-from stablecast.live.choice import choose
 from stablecast.live.demo.plan import DemoOptions
 from stablecast.protocols import protocol
 from stablecast.testing import Network

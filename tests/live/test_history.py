@@ -3,11 +3,13 @@ import asyncio
 import pytest
 from live_groups import Reader, first_deliveries, join, joined, play, until
 
+from stablecast.engine.history import Archive, Fetch
+from stablecast.engine.names import Names, key_of
+from stablecast.engine.results import Delivery, HistoryGone
+from stablecast.engine.streams import Kept
+from stablecast.engine.wire import AskHistory, Data, History
 from stablecast.errors import GroupClosed, InvalidInput
-from stablecast.live.history import Archive, Wanted
-from stablecast.live.results import Delivery, HistoryGone
-from stablecast.live.streams import Kept
-from stablecast.live.wire import AskHistory, Data, History
+from stablecast.membership.view import MemberInfo
 from stablecast.testing import Network
 
 MIB = 1 << 20
@@ -143,31 +145,36 @@ def test_asking_in_a_group_that_is_closed_is_an_error():
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (1, 0), ("1", 2), (1, True)])
 def test_numbers_that_no_message_has_are_refused(first, last):
     with pytest.raises(InvalidInput, match="accepted: from 1"):
-        Wanted.checked("a", first, last, me="b")
+        Fetch("a", first, last, me="b", names=Names())
+
+
+A = MemberInfo(77, "a", 1, "host", 1)
 
 
 class Answers:
     """An archive with what it replies."""
 
     def __init__(self, budget):
-        self.replies = []
-        self.archive = Archive(budget, lambda frame, *_: self.replies.append(frame), lambda: None, 1_400)
+        self.names = Names()
+        self.names.label_of(A)
+        self.archive = Archive(budget, self.names, 1_400)
 
     def keep(self, seq, *payloads):
         run = Data(1, 0, seq, seq, list(payloads))
-        self.archive.keep("a", [Kept(run, seq, seq + len(payloads) - 1, seq + len(payloads) - 1, 0, 0.0)])
+        self.archive.keep(
+            key_of(A), [Kept(run, seq, seq + len(payloads) - 1, seq + len(payloads) - 1, 0, 0.0)]
+        )
 
     def ask(self, first, last):
-        self.archive.take(AskHistory(1, "a", first, last), 5, ("host", 1))
-        return self.replies.pop()
+        return self.archive.answer(AskHistory(1, "a", first, last))
 
 
 def test_an_archive_lets_the_oldest_go_first():
     answers = Answers(10)
     answers.keep(1, b"1111", b"2222")
     answers.keep(3, b"3333")
-    assert answers.ask(1, 3) == History(1, "a", 1, [], True, 2)
-    assert answers.ask(2, 3) == History(1, "a", 2, [b"2222", b"3333"], False, 2)
+    assert answers.ask(1, 3) == History(1, "a", 1, [], True, 2, A.session)
+    assert answers.ask(2, 3) == History(1, "a", 2, [b"2222", b"3333"], False, 2, A.session)
 
 
 def test_an_answer_fits_a_datagram():

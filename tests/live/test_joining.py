@@ -10,8 +10,8 @@ import pytest
 from live_groups import join, play
 
 import stablecast
+from stablecast.engine import warm as warming
 from stablecast.errors import InvalidInput, JoinFailed
-from stablecast.live import warm as warming
 from stablecast.live.injection import InjectedTransport, Injection
 from stablecast.live.udp import UdpTransport
 from stablecast.membership.actions import Timing

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stablecast.live.keepers import Keepers
-from stablecast.live.wire import Data
+from stablecast.engine.keepers import Keepers
+from stablecast.engine.wire import Data
 from stablecast.membership.links import Links
 from stablecast.membership.view import MemberInfo, View
 

@@ -5,8 +5,8 @@ import traceback
 
 import pytest
 
+from stablecast.engine.keys import Key, Keyring, keyring_from_env, keyring_from_file, new_key_text
 from stablecast.errors import InvalidInput
-from stablecast.live.keys import Key, Keyring, keyring_from_env, keyring_from_file, new_key_text
 
 SECRET = bytes(range(200, 232))
 OTHER = bytes(range(32))

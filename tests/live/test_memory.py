@@ -6,7 +6,7 @@ import tracemalloc
 
 from live_groups import join, joined, play, until
 
-from stablecast.live import acquaintances, outcomes, seal
+from stablecast.engine import acquaintances, outcomes, seal
 from stablecast.testing import Network
 
 

@@ -10,8 +10,8 @@ from live_groups import first_deliveries, joined, play
 from prometheus_client.parser import text_string_to_metric_families
 
 import stablecast
+from stablecast.engine.stats import TIME_BOUNDS_S, Stats, TimeHistogram
 from stablecast.errors import BindFailed
-from stablecast.live.stats import TIME_BOUNDS_S, Stats, TimeHistogram
 from stablecast.testing import Network
 
 METRICS = {

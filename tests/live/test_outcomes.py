@@ -1,7 +1,7 @@
 import pytest
 
-from stablecast.live.outcomes import TIMES_KEPT, Outcomes
-from stablecast.live.results import MessageId, Stable, StableInSmallerView
+from stablecast.engine.outcomes import TIMES_KEPT, Outcomes
+from stablecast.engine.results import MessageId, Stable, StableInSmallerView
 
 ABC, AB = ("a", "b", "c"), ("a", "b")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from stablecast.live.pace import STALL_STEPS, STALLED_STEP_S, STEP_LEAST_S, Pace, PaceOptions
+from stablecast.engine.pace import STALL_STEPS, STALLED_STEP_S, STEP_LEAST_S, Pace, PaceOptions
 
 
 def test_the_step_follows_the_size_of_the_group():

@@ -2,12 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stablecast.engine.options import LARGEST_PAYLOAD
+from stablecast.engine.packing import RUN_MESSAGES, Packer
+from stablecast.engine.seal import OVERHEAD
+from stablecast.engine.streams import Stream
+from stablecast.engine.wire import Data, Fragment, encode, pack_encoded
 from stablecast.errors import StablecastError
-from stablecast.live.options import LARGEST_PAYLOAD
-from stablecast.live.packing import RUN_MESSAGES, Packer
-from stablecast.live.seal import OVERHEAD
-from stablecast.live.streams import Stream
-from stablecast.live.wire import Data, Fragment, encode, pack_encoded
+
+NOW = 0.0
 
 
 def packer(largest=1_400, attach=None, width=0, parts=0, messages=0):
@@ -20,19 +22,19 @@ def bytes_of(run):
 
 def test_small_messages_wait_for_company():
     packing = packer()
-    assert packing.add(b"one") == []
-    assert packing.add(b"two") == []
-    (run,) = packing.flush()
+    assert packing.add(b"one", NOW) == []
+    assert packing.add(b"two", NOW) == []
+    (run,) = packing.flush(NOW)
     assert isinstance(run, Data)
     assert run.payloads == [b"one", b"two"]
     assert (run.part, run.seq) == (1, 1)
-    assert packing.flush() == []
+    assert packing.flush(NOW) == []
     assert packing.waiting == 0
 
 
 def test_a_run_that_is_full_goes_and_the_next_begins():
     packing = packer()
-    runs = [run for _ in range(40) for run in packing.add(bytes(100))] + packing.flush()
+    runs = [run for _ in range(40) for run in packing.add(bytes(100), NOW)] + packing.flush(NOW)
     assert [len(run.payloads) for run in runs] == [12, 12, 12, 4]
     assert [run.seq for run in runs] == [1, 13, 25, 37]
     assert all(bytes_of(run) <= 1_400 for run in runs)
@@ -40,10 +42,10 @@ def test_a_run_that_is_full_goes_and_the_next_begins():
 
 def test_a_large_message_is_split_and_goes_behind_what_waits():
     packing = packer()
-    packing.add(b"before")
-    before, *parts = packing.add(bytes(5_000))
-    packing.add(b"after")
-    (after,) = packing.flush()
+    packing.add(b"before", NOW)
+    before, *parts = packing.add(bytes(5_000), NOW)
+    packing.add(b"after", NOW)
+    (after,) = packing.flush(NOW)
     assert isinstance(before, Data)
     assert all(isinstance(part, Fragment) for part in parts)
     assert [part.index for part in parts] == list(range(len(parts)))
@@ -53,19 +55,20 @@ def test_a_large_message_is_split_and_goes_behind_what_waits():
 
 def test_empty_messages_are_messages_and_a_run_has_not_too_many():
     packing = packer(largest=60_000)
-    runs = [run for _ in range(RUN_MESSAGES + 1) for run in packing.add(b"")] + packing.flush()
+    runs = [run for _ in range(RUN_MESSAGES + 1) for run in packing.add(b"", NOW)] + packing.flush(NOW)
     assert [len(run.payloads) for run in runs] == [RUN_MESSAGES, 1]
 
 
 def test_what_the_protocol_attaches_goes_with_each_part_and_still_fits():
     attached = []
 
-    def attach(part):
+    def attach(part, now):
         attached.append(part)
         return [2**62 + part, -(2**62)]
 
     packing = packer(attach=attach, width=2)
-    runs = [run for size in (0, 10, 1_200, 9_000, 5) for run in packing.add(bytes(size))] + packing.flush()
+    runs = [run for size in (0, 10, 1_200, 9_000, 5) for run in packing.add(bytes(size), NOW)]
+    runs += packing.flush(NOW)
     assert attached == list(range(1, packing.parts + 1))
     for run in runs:
         count = len(run.payloads) if isinstance(run, Data) else 1
@@ -75,8 +78,8 @@ def test_what_the_protocol_attaches_goes_with_each_part_and_still_fits():
 
 def test_numbers_go_on_from_the_view_before():
     packing = packer(parts=70, messages=50)
-    packing.add(b"x")
-    (run,) = packing.flush()
+    packing.add(b"x", NOW)
+    (run,) = packing.flush(NOW)
     assert (run.part, run.seq) == (71, 51)
 
 
@@ -89,10 +92,10 @@ def test_whatever_is_packed_fits_and_comes_out_the_same(sizes, largest, flushes)
     packing, payloads, runs = packer(largest=largest), [], []
     for k, size in enumerate(sizes):
         payloads.append(bytes([k]) * size)
-        runs += packing.add(payloads[-1])
+        runs += packing.add(payloads[-1], NOW)
         if k in flushes:
-            runs += packing.flush()
-    runs += packing.flush()
+            runs += packing.flush(NOW)
+    runs += packing.flush(NOW)
     assert all(bytes_of(run) <= largest for run in runs)
     stream, found = Stream("a", parts=0, messages=0), []
     for run in runs:
@@ -107,21 +110,21 @@ def test_whatever_is_packed_fits_and_comes_out_the_same(sizes, largest, flushes)
 
 
 def test_a_protocol_that_leaves_no_room_gets_an_error_and_nothing_is_packed():
-    packing = packer(largest=512, attach=lambda part: [0] * 100, width=100)
+    packing = packer(largest=512, attach=lambda part, now: [0] * 100, width=100)
     with pytest.raises(StablecastError, match="no room beside what the protocol attaches"):
         packing.parts_of(1)
 
 
 def test_a_message_has_as_many_parts_as_it_is_split_into():
-    packing = packer(largest=512, attach=lambda part: [part], width=1)
+    packing = packer(largest=512, attach=lambda part, now: [part], width=1)
     for size in (0, 1, 386, 387, 388, 5_000, LARGEST_PAYLOAD):
         before, expected = packing.parts, packing.parts_of(size)
-        packing.add(bytes(size))
+        packing.add(bytes(size), NOW)
         assert packing.parts - before == expected
 
 
 def test_the_largest_message_fits_into_the_smallest_datagrams():
     packing = packer(largest=512)
-    runs = packing.add(bytes(LARGEST_PAYLOAD))
+    runs = packing.add(bytes(LARGEST_PAYLOAD), NOW)
     assert all(bytes_of(run) <= 512 for run in runs)
     assert sum(len(run.chunk) for run in runs) == LARGEST_PAYLOAD

@@ -7,8 +7,8 @@ import pytest
 from live_groups import join, joined, play, until
 
 import stablecast
-from stablecast.live.pieces import BYTES_OF_ALL, FRAMES_OF_ONE, Pieces, cut
-from stablecast.live.wire import Piece, decode, encode, unpack
+from stablecast.engine.pieces import BYTES_OF_ALL, FRAMES_OF_ONE, Pieces, cut
+from stablecast.engine.wire import Piece, decode, encode, unpack
 from stablecast.membership.messages import Farewell
 from stablecast.testing import Network
 

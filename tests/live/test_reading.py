@@ -8,8 +8,8 @@ import pytest
 from live_groups import Reader, Watcher, first_deliveries, joined, play, until
 
 import stablecast
+from stablecast.engine.results import DeliveriesGivenUp, MemberLagging, QueueFull
 from stablecast.errors import DeliveriesGone
-from stablecast.live.results import DeliveriesGivenUp, MemberLagging, QueueFull
 from stablecast.membership.slow_members import SlowPolicy
 from stablecast.testing import Network
 

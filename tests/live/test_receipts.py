@@ -4,8 +4,8 @@ import pytest
 from live_groups import Reader, joined, play, until
 
 import stablecast
+from stablecast.engine.results import MessageId
 from stablecast.errors import GroupClosed
-from stablecast.live.results import MessageId
 from stablecast.testing import Faults, Network
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stablecast.live.reports import GOES_ON_S, NO_ROUND, Rounds
+from stablecast.engine.reports import GOES_ON_S, NO_ROUND, Rounds
 
 
 class Members:

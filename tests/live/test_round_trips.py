@@ -6,8 +6,8 @@ import random
 import pytest
 from live_groups import Reader, join, joined, play
 
-from stablecast.live.results import Delivery
-from stablecast.live.round_trips import RoundTrips, Stamps
+from stablecast.engine.results import Delivery
+from stablecast.engine.round_trips import RoundTrips, Stamps
 from stablecast.testing import Faults, Network
 
 PAYLOAD = bytes(600)

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from stablecast.live.choice import live_protocols
-from stablecast.live.in_view import InView
-from stablecast.live.streams import Stream
-from stablecast.live.tracker import Tracker
-from stablecast.live.view_events import ViewEvents
+from stablecast.engine.choice import live_protocols
+from stablecast.engine.engine import Engine
+from stablecast.engine.in_view import InView
+from stablecast.engine.streams import Stream
+from stablecast.engine.tracker import Tracker
 from tests.soak.run import main, run_schedule, run_seed
 from tests.soak.schedules import KINDS, make_schedule
 
@@ -59,7 +59,7 @@ def _delivers_twice(patch):
 
 
 def _says_that_all_have_what_survivors_have(patch):
-    patch.setattr(ViewEvents, "survivors", lambda self, here: tuple(here.labels))
+    patch.setattr(Engine, "_survivors", lambda self, here: tuple(here.labels))
 
 
 def _never_lets_go(patch):

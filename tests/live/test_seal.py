@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stablecast.engine import seal as sealing
+from stablecast.engine import wire
+from stablecast.engine.keys import Key, Keyring
+from stablecast.engine.seal import COUNTER_LIMIT, OVERHEAD, WINDOW, Exhausted, Seal
 from stablecast.errors import InvalidInput
-from stablecast.live import seal as sealing
-from stablecast.live import wire
-from stablecast.live.keys import Key, Keyring
-from stablecast.live.seal import COUNTER_LIMIT, OVERHEAD, WINDOW, Exhausted, Seal
 
 OLD, NEW = Key(3, bytes(range(32))), Key(4, bytes(range(1, 33)))
 RING = Keyring((OLD,))

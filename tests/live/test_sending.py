@@ -9,8 +9,8 @@ import pytest
 from live_groups import Reader, join, joined, play, until
 
 import stablecast
+from stablecast.engine.seal import Seal
 from stablecast.errors import BufferFull, GroupClosed, InvalidInput, NotHere
-from stablecast.live.seal import Seal
 from stablecast.testing import Network
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from stablecast.live.choice import choose
-from stablecast.live.pace import Pace, PaceOptions
-from stablecast.live.packing import Packer
-from stablecast.live.tracker import Tracker
+from stablecast.engine.choice import choose
+from stablecast.engine.pace import Pace, PaceOptions
+from stablecast.engine.packing import Packer
+from stablecast.engine.tracker import Tracker
 
 MEMBERS = 3
 STEP_S = 0.001
@@ -51,11 +51,11 @@ def test_a_message_that_waits_to_be_packed_is_not_stable_while_a_member_lacks_it
         messages=0,
         largest=1400,
         width=sender.width,
-        attach=lambda part: sender.attach(part, 0.04),
+        attach=lambda part, _: sender.attach(part, 0.04),
     )
-    packer.add(b"waits")
+    packer.add(b"waits", 0.0)
     trackers.run(5, 40)  # the protocol speaks while the message waits for others to go with it
-    (run,) = packer.flush()
+    (run,) = packer.flush(0.0)
     sender.has_received(0, 1, 0.04)
     trackers.each[2].put_attached(0, 1, run.attached)
     trackers.each[2].has_received(0, 1, 0.04)

@@ -7,7 +7,7 @@ import pytest
 from live_groups import Reader, Watcher, joined, play
 
 import stablecast
-from stablecast.live.results import TraceFailed
+from stablecast.engine.results import TraceFailed
 from stablecast.testing import Network
 from stablecast.trace import log as logging_of_events
 from stablecast.trace.log import EventLog

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from stablecast.live.choice import choose, live_protocols
-from stablecast.live.pace import Pace, PaceOptions
-from stablecast.live.tracker import Tracker
+from stablecast.engine.choice import choose, live_protocols
+from stablecast.engine.pace import Pace, PaceOptions
+from stablecast.engine.tracker import Tracker
 from stablecast.protocols.contract import GROUP
 
 MEMBERS = 5

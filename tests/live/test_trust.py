@@ -2,9 +2,9 @@
 
 import pytest
 
+from stablecast.engine.trust import STEP_S, Trust
+from stablecast.engine.wire import Hello, Thanks, Welcome
 from stablecast.errors import InvalidInput
-from stablecast.live.trust import STEP_S, Trust
-from stablecast.live.wire import Hello, Thanks, Welcome
 
 A, B, C = 11, 22, 33
 

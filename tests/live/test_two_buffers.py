@@ -4,7 +4,7 @@ import pytest
 from live_groups import Reader, joined, play, until
 
 import stablecast
-from stablecast.live.transport import format_address
+from stablecast.membership.view import format_address
 from stablecast.multicast.bufferers import bufferers, named
 from stablecast.testing import Faults, Network
 

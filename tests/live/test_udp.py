@@ -7,8 +7,9 @@ import pytest
 
 from stablecast.errors import BindFailed, InvalidInput
 from stablecast.live import udp
-from stablecast.live.transport import Transport, format_address, is_loopback, parse_address
+from stablecast.live.transport import Transport, is_loopback, parse_address
 from stablecast.live.udp import UdpTransport, who_listens
+from stablecast.membership.view import format_address
 
 HERE = ("127.0.0.1", 0)
 GROUP = "239.255.77.1"

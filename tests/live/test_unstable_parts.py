@@ -6,12 +6,12 @@ import pytest
 from live_groups import Reader, joined, play
 
 import stablecast
+from stablecast.engine.attached import RING
+from stablecast.engine.choice import choose
+from stablecast.engine.pace import Pace, PaceOptions
+from stablecast.engine.tracker import Tracker
+from stablecast.engine.wire import Data
 from stablecast.errors import BufferFull, StablecastError
-from stablecast.live.attached import RING
-from stablecast.live.choice import choose
-from stablecast.live.pace import Pace, PaceOptions
-from stablecast.live.tracker import Tracker
-from stablecast.live.wire import Data
 from stablecast.testing import Network
 
 LARGEST = 1 << 20

@@ -6,16 +6,17 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from stablecast.live.engine import Engine
-from stablecast.live.keys import Key, Keyring
-from stablecast.live.options import Options
-from stablecast.live.pace import PaceOptions
-from stablecast.live.results import Delivery, Event, Settled, ViewChanged
+from stablecast.engine.keys import Key, Keyring
+from stablecast.engine.options import Options
+from stablecast.engine.pace import PaceOptions
+from stablecast.engine.results import Delivery, Event, ViewChanged
+from stablecast.live.driver import Driver
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import Address
 from stablecast.testing.endpoint import MemoryTransport
 from tests.soak.schedules import Schedule
+from tests.soak.watched import Watched
 from tests.soak.witness import Knowledge, Witness
 
 GROUP = "soak"
@@ -67,15 +68,17 @@ class Player:
         self.schedule = schedule
         self.transport = transport
         self.witness = Witness(name, knowledge)
-        self.engine = Engine(
+        self.engine = Watched(
             options_of(schedule, name),
-            transport,
-            self,
             address=transport.address,
+            largest=transport.largest,
+            rng=random.Random(transport.seed),
+            now=transport.now(),
             keyring=KEYRING if schedule.is_keyed else None,
-            log=self.witness,
+            witness=self.witness,
         )
-        self.witness.engine = self.engine
+        self.driver = Driver(self.engine, transport, self)
+        self.witness.engine, self.witness.now = self.engine, transport.now
         self.left_to_send = schedule.messages
         self.is_leaving = False
         self.has_ended = False
@@ -92,7 +95,7 @@ class Player:
 
     def start(self, contacts: list[Address]) -> None:
         """Join through contacts, or begin alone."""
-        self.engine.start(contacts)
+        self.driver.start(contacts)
 
     # What befalls it
 
@@ -105,12 +108,12 @@ class Player:
     def end(self) -> None:
         """Do nothing any more."""
         self.has_ended = True
-        self.engine.close()
+        self.driver.close()
 
     def leave(self) -> None:
         """Leave the group; when it goes on, if it is paused."""
         self.is_leaving = True
-        self.transport.call_at(self.transport.now(), self.engine.leave)
+        self.transport.call_at(self.transport.now(), self.driver.leave)
 
     def read_again(self) -> None:
         """Take deliveries again after a while without."""
@@ -130,12 +133,12 @@ class Player:
         while sent < self.schedule.burst and self.left_to_send and engine.may_send(self._size):
             payload = self._rng.randbytes(self._size)
             self.witness.is_about_to_send(payload)
-            engine.send(payload)
+            self.driver.send(payload, self.transport.now())
             self.left_to_send -= 1
             sent += 1
             self._size = self._draw_size()
         if sent:
-            engine.flush()
+            self.driver.flush()
         if self.left_to_send:
             wait = self._rng.expovariate(1 / self.schedule.gap_s) if sent else FULL_AGAIN_S
             self.transport.call_at(self.transport.now() + wait, self._send_some)
@@ -159,18 +162,14 @@ class Player:
         if not self.is_slow and not self.has_ended:
             count = sum(self._queue)
             self._queue.clear()
-            self.engine.consumed(count)
+            self.driver.consumed(count)
 
     def tell(self, event: Event) -> None:
         """Take an event."""
         self._say(f"{self.name}: {event}")
-        if isinstance(event, ViewChanged):
-            self.witness.view_began()
-            if not self._is_sending:
-                self._is_sending = True
-                self.transport.call_at(self.transport.now() + self._rng.random() / 10, self._send_some)
-        elif isinstance(event, Settled):
-            self.witness.dissolved()
+        if isinstance(event, ViewChanged) and not self._is_sending:
+            self._is_sending = True
+            self.transport.call_at(self.transport.now() + self._rng.random() / 10, self._send_some)
 
     def went_on(self) -> None:
         """Look what became of one's own messages."""
@@ -191,6 +190,6 @@ class Player:
     def is_idle(self) -> bool:
         """Whether it has sent everything, has nothing unstable, and has read all that came."""
         here = self.engine.in_view
-        if here is None or self.left_to_send or self.engine.waiting:
+        if here is None or self.left_to_send or self.engine.backlog.waiting:
             return False
         return not any(stream.kept or stream.ahead for stream in here.streams)

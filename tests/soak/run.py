@@ -246,7 +246,7 @@ def _describe(player: Player) -> str:
     kept = 0 if here is None else here.kept_bytes()
     return (
         f"{player.name} {engine.agreement.state} in {place} with {player.left_to_send} to send, "
-        f"{engine.waiting} to read, {kept} bytes unstable"
+        f"{engine.backlog.waiting} to read, {kept} bytes unstable"
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, fields
 
-from stablecast.live.choice import live_protocols
+from stablecast.engine.choice import live_protocols
 
 BEGIN_S = 1.0
 """When faults begin; by then a group usually is together."""

@@ -7,20 +7,21 @@ which no process has.  Whatever contradicts a promise raises ``Broken`` at the m
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stablecast.engine.results import Delivery, Stable, StableInSmallerView
 from stablecast.errors import StablecastError
-from stablecast.live.results import Delivery, Stable, StableInSmallerView
 from stablecast.membership.view import MemberInfo, View
 from stablecast.trace.columns import Columns, Event
 from stablecast.trace.schema import KINDS
 from tests.soak.lines import Noted
 
 if TYPE_CHECKING:
-    from stablecast.live.engine import Engine
+    from stablecast.engine.engine import Engine
 
 Key = tuple[int, int]
 """A member: its process's session, and its incarnation."""
@@ -82,6 +83,7 @@ class Witness:
     """Watches one process; to be given to its engine as its log."""
 
     engine: Engine
+    now: Callable[[], float]
 
     def __init__(self, name: str, knowledge: Knowledge) -> None:
         self.name = name
@@ -95,7 +97,11 @@ class Witness:
         knowledge.witnesses.append(self)
 
     def _broken(self, what: str) -> Broken:
-        return Broken(f"{self.name} at {self.engine.transport.now():.6f} s: {what}")
+        return Broken(f"{self.name} at {self.now():.6f} s: {what}")
+
+    def _time_us(self) -> int:
+        assert self.engine.tracing is not None
+        return self.engine.tracing.time_us(self.now())
 
     def _key(self, label: str) -> Key:
         return self._labels[label]
@@ -247,7 +253,7 @@ class Witness:
         return before.view
 
     def _end(self, stay: Stay, by: tuple[int, ...]) -> None:
-        stay.end, stay.ended_us = by, self.engine.time_us(self.engine.transport.now())
+        stay.end, stay.ended_us = by, self._time_us()
 
     def _check_stream(self, member: MemberInfo, begins_after: int, old: View | None) -> None:
         """Check that a view begins where each source's part in the one before has ended.
@@ -283,7 +289,7 @@ class Witness:
                 here.view.line,
                 "fail",
                 here.labels[here.rank],
-                self.engine.time_us(self.engine.transport.now()),
+                self._time_us(),
             )
 
     # The application

@@ -8,6 +8,6 @@ def key_command() -> None:
 
     Example: (umask 077; stablecast key > group.key)
     """
-    from stablecast.live.keys import new_key_text
+    from stablecast.engine.keys import new_key_text
 
     print(new_key_text())

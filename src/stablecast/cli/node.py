@@ -13,7 +13,7 @@ from stablecast.cli.live_options import ProtocolOption, SetOption
 from stablecast.cli.output import WRONG_USAGE, complain
 
 if TYPE_CHECKING:
-    from stablecast.live.keys import Keyring
+    from stablecast.engine.keys import Keyring
     from stablecast.trace.log import EventLog
 
 
@@ -58,8 +58,8 @@ def node_command(
     import asyncio
 
     from stablecast.cli.node_session import NodeSession
+    from stablecast.engine.choice import read_options
     from stablecast.errors import BindFailed, JoinFailed
-    from stablecast.live.choice import read_options
 
     settings: dict[str, Any] = {
         "bind": bind,
@@ -104,7 +104,7 @@ def _descriptor(stream: TextIO | None) -> int | None:
 def _key(file: Path | None) -> Keyring | None:
     import os
 
-    from stablecast.live.keys import ENVIRONMENT_VARIABLE, keyring_from_env, keyring_from_file
+    from stablecast.engine.keys import ENVIRONMENT_VARIABLE, keyring_from_env, keyring_from_file
 
     if file is not None:
         return keyring_from_file(file)

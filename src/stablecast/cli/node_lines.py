@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from stablecast.live.results import Delivery, Event, Outcome, Released, Stable, StableInSmallerView
+from stablecast.engine.results import Delivery, Event, Outcome, Released, Stable, StableInSmallerView
 from stablecast.live.words import in_words, names
 
 

@@ -9,12 +9,12 @@ from typing import Any
 from stablecast.cli.node_lines import Lines
 from stablecast.cli.output import DONE, FOUND_FAILURE, INTERRUPTED, WRONG_USAGE, complain
 from stablecast.cli.standard_streams import Output, read_lines
+from stablecast.engine.options import LARGEST_PAYLOAD
+from stablecast.engine.results import TraceFailed
 from stablecast.errors import GroupClosed, InvalidInput
 from stablecast.live.group import Group
 from stablecast.live.joining import join
-from stablecast.live.options import LARGEST_PAYLOAD
 from stablecast.live.receipt import Receipt
-from stablecast.live.results import TraceFailed
 from stablecast.trace.log import EventLog
 
 DRAIN_S = 30.0

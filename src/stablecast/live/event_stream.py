@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import Self
 
-from stablecast.live.results import Event
+from stablecast.engine.results import Event
 
 EVENTS_KEPT = 10_000
 

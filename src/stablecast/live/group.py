@@ -11,17 +11,12 @@ from threading import get_ident
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from stablecast.errors import DrainTimedOut, GroupClosed, JoinFailed, NotHere
-from stablecast.live.event_stream import EventStream
-from stablecast.live.explain import describe, explain, laggards, spread
-from stablecast.live.forks import Process
-from stablecast.live.history import Wanted, fetch
-from stablecast.live.inbox import Inbox
-from stablecast.live.keys import Keyring
-from stablecast.live.levels import Level
-from stablecast.live.options import check_payload
-from stablecast.live.receipt import Receipt
-from stablecast.live.results import (
+from stablecast.engine.explain import describe, explain, laggards, spread
+from stablecast.engine.forks import Process
+from stablecast.engine.keys import Keyring
+from stablecast.engine.levels import Level
+from stablecast.engine.options import check_payload
+from stablecast.engine.results import (
     DeliveriesGivenUp,
     Delivery,
     Event,
@@ -33,19 +28,24 @@ from stablecast.live.results import (
     TimedOut,
     ViewChanged,
 )
+from stablecast.engine.stats import Stats
+from stablecast.errors import DrainTimedOut, GroupClosed, JoinFailed, NotHere
+from stablecast.live.event_stream import EventStream
+from stablecast.live.inbox import Inbox
+from stablecast.live.receipt import Receipt
 from stablecast.live.sending import FromThreads, Sending
 from stablecast.live.stable_waiters import StableWaiters
-from stablecast.live.stats import Stats
-from stablecast.live.transport import format_address
 from stablecast.live.words import log_event
-from stablecast.membership.view import Address, View
+from stablecast.membership.view import Address, View, format_address
 
 if TYPE_CHECKING:
-    from stablecast.live.engine import Engine
+    from stablecast.live.driver import Driver
 
 LEAVE_S = 1.0
 ASK_FIRST_S = 0.002
 ASK_MOST_S = 0.25
+NEWS_S = 1.0
+"""Seconds without news after which something is looked at again, in case."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,11 +57,10 @@ class Group:
     ``send_threadsafe``.  A fork of the process cannot use it.
     """
 
-    def __init__(self, make_engine: Callable[[GroupListener], Engine]) -> None:
+    def __init__(self, make_driver: Callable[[GroupListener], Driver]) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
         self._forks = Process.forks
-        self._history_turn = asyncio.Lock()
         self._streams: WeakSet[EventStream] = WeakSet()
         self._stable = StableWaiters(self._loop)
         self._news: set[asyncio.Future[None]] = set()
@@ -72,18 +71,19 @@ class Group:
         self._on_close: list[Callable[[], None]] = []
         self.metrics_address: Address | None = None
         """Where metrics are served, if they are."""
-        self._engine = engine = make_engine(GroupListener(self))
+        self._driver = make_driver(GroupListener(self))
+        self._engine = engine = self._driver.engine
         self._inbox = Inbox(
             self.name,
             most=engine.options.queue_messages,
-            consumed=engine.consumed,
+            consumed=self._driver.consumed,
             on_given_up=lambda count: self._tell(DeliveriesGivenUp(count)),
         )
-        self._sending = Sending(engine, self._check_open)
+        self._sending = Sending(self._driver, self._check_open)
         self._threads = FromThreads(self._loop, self.send)
 
     def __repr__(self) -> str:
-        state = "closed" if self._engine.closed else self._engine.agreement.state
+        state = "closed" if self._driver.closed else self._engine.agreement.state
         view = f"view of {', '.join(self.members)}" if self.members else "no view"
         return f"<Group '{self.name}': '{self.me}' at {self.address}, {state}, {view}>"
 
@@ -112,19 +112,17 @@ class Group:
     @property
     def members(self) -> tuple[str, ...]:
         """Labels of the present members."""
-        here = self._engine.in_view
-        return () if here is None else tuple(here.labels)
+        return self._engine.labels
 
     @property
     def frontier(self) -> dict[str, int]:
         """For each source, the last message that is known to be everywhere."""
-        here = self._engine.in_view
-        return {} if here is None else {stream.label: stream.stable_seq for stream in here.streams}
+        return self._engine.frontier
 
     @property
     def trace_error(self) -> str:
         """Why the trace ended before its time; nothing while it goes on, or if there is none."""
-        return self._engine.trace_error
+        return self._driver.trace_error
 
     # Sending
 
@@ -155,10 +153,10 @@ class Group:
         return self._threads.put(bytes(payload))
 
     def _send(self, payload: bytes) -> Receipt:
-        seq = self._sending.send(payload if type(payload) is bytes else bytes(payload))
-        engine = self._engine
-        outcomes = engine.outcomes
-        return Receipt(self, MessageId(outcomes.label, seq), engine.transport.now(), outcomes.present)
+        now = self._driver.now()
+        seq = self._sending.send(payload if type(payload) is bytes else bytes(payload), now)
+        outcomes = self._engine.outcomes
+        return Receipt(self, MessageId(outcomes.label, seq), now, outcomes.present)
 
     # Waiting for stability
 
@@ -174,15 +172,15 @@ class Group:
             return self._timed_out(receipt)
 
     def _timed_out(self, receipt: Receipt) -> TimedOut:
-        now = self._engine.transport.now()
+        now = self._driver.now()
         return TimedOut(receipt.id, laggards(self._engine, receipt.id, now), now - receipt.sent_at)
 
     async def _wait_level(self, receipt: Receipt, level: Level, timeout: float | None) -> Reached | TimedOut:
-        engine, wait, ask_at = self._engine, ASK_FIRST_S, 0.0
-        end = float("inf") if timeout is None else engine.transport.now() + timeout
+        wait, ask_at = ASK_FIRST_S, 0.0
+        end = float("inf") if timeout is None else self._driver.now() + timeout
         while True:
-            now = engine.transport.now()
-            known = spread(engine, receipt.id, receipt.outcome)
+            now = self._driver.now()
+            known = spread(self._engine, receipt.id, receipt.outcome)
             if known is not None and level.holds(known):
                 return Reached(receipt.id, tuple(sorted(known.has)), now - receipt.sent_at)
             if (known is not None and known.is_final) or now >= end:
@@ -190,7 +188,7 @@ class Group:
             self._check_open()
             if now >= ask_at:  # not at every news: an answer is one, so that would go round and round
                 ask_at, wait = now + wait, min(2 * wait, ASK_MOST_S)
-                engine.ask_progress()
+                self._driver.ask_progress()
             await self._some_news(min(ask_at, end) - now)
 
     async def _some_news(self, timeout: float) -> None:
@@ -206,11 +204,11 @@ class Group:
 
     def explain(self, id: MessageId | tuple[str, int]) -> Explanation:
         """Tell who still lacks a message, since when, and when each was last heard of."""
-        return explain(self._engine, MessageId(*id))
+        return explain(self._engine, MessageId(*id), self._driver.now())
 
     def stats(self) -> Stats:
         """Return how this member is doing."""
-        return describe(self._engine)
+        return describe(self._engine, self._driver.now())
 
     # Deliveries and events
 
@@ -230,18 +228,22 @@ class Group:
         """Return what happens in the group from this call on; who does not read loses the oldest."""
         self._check_place()
         stream = EventStream(self._loop)
-        if self._engine.closed:
+        if self._driver.closed:
             stream.end()
         self._streams.add(stream)
-        self._engine.view_events.tells_releases = True
+        self._engine.tells_releases = True
         return stream
 
     async def history(self, source: str, first: int, last: int) -> list[Delivery] | HistoryGone:
         """Ask late-join handlers for messages of before this member joined, by number, both included."""
-        wanted = Wanted.checked(source, first, last, me=self.me)
         self._check_open()
-        async with self._history_turn:
-            return await fetch(self._engine, wanted, self._news_while_open)
+        fetch = self._driver.fetch(source, first, last)
+        try:
+            while not fetch.is_done:
+                await self._news_while_open(NEWS_S)
+        finally:
+            self._engine.stop_fetch(fetch)
+        return fetch.gone or fetch.found
 
     async def _news_while_open(self, timeout: float) -> None:
         await self._some_news(timeout)
@@ -257,7 +259,7 @@ class Group:
         if isinstance(event, ViewChanged) and not self._joined.done():
             self._joined.set_result(None)
         streams = list(self._streams)
-        self._engine.view_events.tells_releases = bool(streams)
+        self._engine.tells_releases = bool(streams)
         for stream in streams:
             stream.put(event)
 
@@ -285,14 +287,13 @@ class Group:
         """Wait until one's own messages are stable, then leave."""
         self._check_open()
         engine = self._engine
-        engine.flush()
+        self._driver.flush()
         try:
             async with asyncio.timeout(timeout):
-                while engine.packer is None or engine.outcomes.stable_seq < engine.packer.messages:
-                    await self._news_while_open(1.0)
+                while not engine.is_settled:
+                    await self._news_while_open(NEWS_S)
         except TimeoutError:
-            sent = 0 if engine.packer is None else engine.packer.messages
-            missing = sent - engine.outcomes.stable_seq
+            missing = engine.sent - engine.outcomes.stable_seq
             raise DrainTimedOut(f"{missing} messages are not stable after {timeout:g} s") from None
         await self.close()
 
@@ -311,17 +312,17 @@ class Group:
             await asyncio.shield(self._closing)
 
     async def _say_goodbye(self) -> None:
-        if self._engine.closed or self._engine.view is None:
+        if self._driver.closed or self._engine.view is None:
             return
-        self._engine.flush()
-        self._engine.leave()
+        self._driver.flush()
+        self._driver.leave()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S):
                 await asyncio.shield(self._left)
 
     def _shut(self) -> None:
         self._is_open = False
-        self._engine.close()
+        self._driver.close()
         for close in self._on_close:
             close()
         error = GroupClosed(f"group '{self.name}' was closed")
@@ -362,7 +363,7 @@ class Group:
     def rotate_key(self, key: Keyring | bytes | str) -> None:
         """Seal with another key from now on, and take whatever the ring lists."""
         self._check_place()
-        self._engine.seal.rotate(Keyring.of(key))
+        self._engine.rotate(Keyring.of(key))
 
     async def __aenter__(self) -> Group:
         return self

@@ -3,8 +3,8 @@
 What is kept, and for how long
     From the first call of ``deliveries`` or ``batches`` on the application reads, and nothing is lost: while
     ``queue_messages`` deliveries of others' messages wait for it, the member takes no more of them in, which
-    holds its group up (:mod:`stablecast.live.engine`).  Its own messages do not count, so that it can always
-    send: a reader that answers what it reads would otherwise wait for itself.
+    holds its group up (:mod:`stablecast.engine.engine`).  Its own messages do not count, so that it can
+    always send: a reader that answers what it reads would otherwise wait for itself.
     An application that has never asked for deliveries may never do so, as one that only sends.  It must
     neither hold up itself and its group, nor fill its memory.  What came is kept for it until
     ``queue_messages`` wait, own ones included; then all of it is given up, and nothing more is kept.  Who
@@ -18,8 +18,8 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 
+from stablecast.engine.results import Delivery
 from stablecast.errors import DeliveriesGone, InvalidInput
-from stablecast.live.results import Delivery
 
 _log = logging.getLogger(__name__)
 

@@ -8,21 +8,21 @@ of it.
 from __future__ import annotations
 
 import errno
+import random
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from stablecast.engine.keys import Keyring
+from stablecast.engine.options import Options
+from stablecast.engine.pace import PaceOptions
 from stablecast.errors import BindFailed, InvalidInput, JoinFailed
 from stablecast.live.apart import apart
-from stablecast.live.keys import Keyring
-from stablecast.live.options import Options
-from stablecast.live.pace import PaceOptions
 from stablecast.live.transport import (
     Transport,
     family_of,
-    format_address,
     is_loopback,
     numeric_address,
     parse_address,
@@ -30,12 +30,12 @@ from stablecast.live.transport import (
 from stablecast.live.udp import UdpTransport, who_listens
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
-from stablecast.membership.view import Address
+from stablecast.membership.view import Address, format_address
 
 if TYPE_CHECKING:
-    from stablecast.live.engine import Engine
+    from stablecast.live.driver import Driver
     from stablecast.live.group import Group, GroupListener
-    from stablecast.live.sides import Log
+    from stablecast.live.trace_file import Log
     from stablecast.protocols.contract import Protocol
 
 WILDCARDS = ("0.0.0.0", "::")
@@ -212,18 +212,18 @@ class Joining:
         from stablecast.live.group import Group  # it was imported in a thread just now
 
         try:
-            group = Group(lambda listener: self._engine(listener, opened, advertised))
+            group = Group(lambda listener: self._driver(listener, opened, advertised))
         except BaseException:
             opened.close()
             raise
         try:
             if settings.metrics is not None:
                 await _serve_metrics(group, settings.metrics)
-            group._engine.start(contacts)
+            group._driver.start(contacts)
             await group._joined
         except JoinFailed as error:
             group._shut()
-            raise await self._explained(error, contacts, group._engine) from None
+            raise await self._explained(error, contacts, group._driver) from None
         except BaseException:
             group._shut()
             raise
@@ -234,7 +234,7 @@ class Joining:
         import_module("stablecast.live.group")
         if self._settings.metrics is not None:
             import_module("stablecast.live.metrics")
-        from stablecast.live.warm import warm
+        from stablecast.engine.warm import warm
 
         warm(self._options.choice)
 
@@ -264,30 +264,35 @@ class Joining:
             largest=self._settings.largest,
         )
 
-    def _engine(self, listener: GroupListener, transport: Transport, advertised: Address | None) -> Engine:
-        from stablecast.live.engine import Engine
+    def _driver(self, listener: GroupListener, transport: Transport, advertised: Address | None) -> Driver:
+        from stablecast.engine.engine import Engine
+        from stablecast.live.driver import Driver
+        from stablecast.live.trace_file import TraceFile
 
         settings = self._settings
         host, port = transport.address if advertised is None else advertised
         offset = settings.trace_offset_s
         if offset is None:
             offset = 0.0 if transport.seed is not None else time.time() - time.monotonic()
-        return Engine(
+        engine = Engine(
             self._options,
-            transport,
-            listener,
             address=(host, port or transport.address[1]),
+            largest=transport.largest,
+            rng=random.SystemRandom() if transport.seed is None else random.Random(transport.seed),
+            now=transport.now(),
             keyring=settings.keyring,
-            log=settings.trace,
+            traces=settings.trace is not None,
             time_offset_s=offset,
         )
+        trace = None if settings.trace is None else TraceFile(settings.trace)
+        return Driver(engine, transport, listener, trace=trace)
 
-    async def _explained(self, error: JoinFailed, contacts: list[Address], engine: Engine) -> JoinFailed:
+    async def _explained(self, error: JoinFailed, contacts: list[Address], driver: Driver) -> JoinFailed:
         """Add what can be found out about contacts that did not answer."""
-        silent = [contact for contact in contacts if not engine.has_met(contact)]
+        silent = [contact for contact in contacts if not driver.engine.has_met(contact)]
         if self._settings.transport is not None or not silent:
             return error
-        here = engine.transport.address
+        here = driver.transport.address
         found = [f"{format_address(contact)}: {await _found_at(contact, here)}" for contact in silent]
         return JoinFailed(f"{error} ({'; '.join(found)})")
 

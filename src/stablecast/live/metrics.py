@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from stablecast.live.stats import TIME_BOUNDS_S, Stats
+from stablecast.engine.stats import TIME_BOUNDS_S, Stats
 
 if TYPE_CHECKING:
     from stablecast.live.group import Group

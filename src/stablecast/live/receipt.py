@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stablecast.live.levels import Level
-from stablecast.live.outcomes import Sent
-from stablecast.live.results import MessageId, Outcome, Reached, Stable, StableInSmallerView, TimedOut
+from stablecast.engine.levels import Level
+from stablecast.engine.outcomes import Sent
+from stablecast.engine.results import MessageId, Outcome, Reached, Stable, StableInSmallerView, TimedOut
 
 if TYPE_CHECKING:
     from stablecast.live.group import Group

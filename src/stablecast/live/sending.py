@@ -22,8 +22,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 
 from stablecast.errors import BufferFull, GroupClosed
-from stablecast.live.attached import UNSTABLE_MOST
-from stablecast.live.engine import Engine
+from stablecast.live.driver import Driver
 from stablecast.live.receipt import Receipt
 
 TURN_BYTES = 512 << 10
@@ -39,9 +38,10 @@ _log = logging.getLogger(__name__)
 class Sending:
     """Decides when a message may be handed to the engine."""
 
-    def __init__(self, engine: Engine, check: Callable[[], None]) -> None:
+    def __init__(self, driver: Driver, check: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._engine = engine
+        self._driver = driver
+        self._engine = driver.engine
         self._check = check
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._flush_due = False
@@ -67,16 +67,16 @@ class Sending:
     def check_room(self, size: int) -> None:
         """Raise ``BufferFull`` where ``turn`` would wait for room."""
         if self._waiters or not self._engine.may_send(size):
-            raise BufferFull(self._why_not(size))
+            raise BufferFull(self._engine.why_not(size))
 
-    def send(self, payload: bytes) -> int:
+    def send(self, payload: bytes, now: float) -> int:
         """Hand a message to the engine, and have it sent with those that follow in this turn; its number."""
         if not self._flush_due:
             self._check()  # once in a turn: the loop may be closed, and another one run
             self._loop.call_soon(self._flush)
             self._flush_due = True
         self._sent += len(payload) + MESSAGE_BYTES
-        return self._engine.send(payload)
+        return self._driver.send(payload, now)
 
     def let_on(self) -> None:
         """Let the first that waits send, if there is room; once its message is counted, it wakes the next."""
@@ -101,15 +101,14 @@ class Sending:
     def _flush(self) -> None:
         self._flush_due = False
         self._sent = 0
-        if not self._engine.closed:
-            self._engine.flush()
+        if not self._driver.closed:
+            self._driver.flush()
 
     async def _wait_for_room(self, size: int, *, first: bool = False) -> None:
         """Wait for one's turn, behind those who wait already; or in front of them, if it was one's turn."""
         engine = self._engine
-        blocked = engine.in_view is None or engine.agreement.is_blocked
-        if engine.options.on_full == "error" and not blocked and not engine.may_send(size):
-            raise BufferFull(self._why_not(size))
+        if engine.options.on_full == "error" and not engine.is_blocked and not engine.may_send(size):
+            raise BufferFull(engine.why_not(size))
         turn: asyncio.Future[None] = self._loop.create_future()
         entry = (size, turn)
         if first:
@@ -129,20 +128,10 @@ class Sending:
                 self._stop_stall_timer()
         self._check()
 
-    def _why_not(self, size: int) -> str:
-        engine = self._engine
-        if engine.in_view is None or engine.agreement.is_blocked:
-            return "a view change is under way"
-        parts = engine.parts_with(size)
-        if parts > UNSTABLE_MOST:
-            return f"{parts} parts would be unstable (accepted: {UNSTABLE_MOST})"
-        own = engine.in_view.own.kept_bytes
-        return f"{own} bytes are not stable yet (accepted at present: {int(engine.window.size)})"
-
     # Senders that wait for long
 
     def _why_they_wait(self) -> str:
-        return self._why_not(self._waiters[0][0] if self._waiters else 0)
+        return self._engine.why_not(self._waiters[0][0] if self._waiters else 0)
 
     def _start_stall_timer(self) -> None:
         if self._stall_timer is None:

@@ -7,7 +7,7 @@ import heapq
 import itertools
 from typing import TYPE_CHECKING
 
-from stablecast.live.results import Outcome
+from stablecast.engine.results import Outcome
 
 if TYPE_CHECKING:
     from stablecast.live.receipt import Receipt

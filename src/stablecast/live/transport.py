@@ -139,12 +139,6 @@ def _split(text: str) -> tuple[str, int]:
     return host[1:-1] if bracketed else host, int(port)
 
 
-def format_address(address: Address) -> str:
-    """Return an address as ``parse_address`` takes it."""
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def is_loopback(address: Address) -> bool:
     """Whether an address, which is numeric, never leaves this machine."""
     try:

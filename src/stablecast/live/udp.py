@@ -23,9 +23,8 @@ from stablecast.live.transport import (
     TransportStats,
     checked_largest,
     family_of,
-    format_address,
 )
-from stablecast.membership.view import Address
+from stablecast.membership.view import Address, format_address
 
 DATAGRAMS_A_WAKE_UP = 64
 MOST_BYTES = 65_535

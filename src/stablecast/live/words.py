@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from stablecast.live.results import (
+from stablecast.engine.results import (
     DeliveriesGivenUp,
     Event,
     HistoryGone,

@@ -14,6 +14,17 @@ Word = Annotated[int, msgspec.Meta(ge=0)]
 Address = tuple[str, int]
 
 
+def format_address(address: Address) -> str:
+    """Return an address as text: host:port, with brackets around an address of IPv6."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def bits_of(session: int) -> str:
+    """Return the bits of a session that tell members of one name apart, as text."""
+    return f"{session:016x}"[:8]
+
+
 class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
     """One member of a view."""
 

@@ -18,9 +18,9 @@ from stablecast.errors import InvalidInput, StablecastError
 from stablecast.trace.log import EventLog
 
 if TYPE_CHECKING:
+    from stablecast.engine.keys import Keyring
+    from stablecast.engine.results import Event
     from stablecast.live.group import Group
-    from stablecast.live.keys import Keyring
-    from stablecast.live.results import Event
 
 LEAVE_S = 5.0
 """The most that leaving takes: saying goodbye to the group takes a second."""
@@ -48,7 +48,7 @@ class Membership:
 
     def keyring(self) -> Keyring | None:
         """Return the group's key."""
-        from stablecast.live.keys import ENVIRONMENT_VARIABLE, Keyring, keyring_from_env, keyring_from_file
+        from stablecast.engine.keys import ENVIRONMENT_VARIABLE, Keyring, keyring_from_env, keyring_from_file
 
         if self.key is not None:
             return Keyring.of(self.key)
@@ -187,7 +187,7 @@ def _spool_log(path: Path) -> Iterator[SpoolLog]:
 
 async def _note_changes(group: Group, events: AsyncIterator[Event], log: SpoolLog, offset_s: float) -> None:
     """Write down who comes and goes, until the group is closed."""
-    from stablecast.live.results import ViewChanged
+    from stablecast.engine.results import ViewChanged
 
     async for event in events:
         if isinstance(event, ViewChanged):

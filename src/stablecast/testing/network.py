@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from stablecast.errors import BindFailed, InvalidInput
 from stablecast.live.injection import Faults
-from stablecast.live.transport import LARGEST, format_address, parse_address
-from stablecast.membership.view import Address
+from stablecast.live.transport import LARGEST, parse_address
+from stablecast.membership.view import Address, format_address
 from stablecast.testing.clock import Scheduler
 from stablecast.testing.endpoint import MemoryTransport
 

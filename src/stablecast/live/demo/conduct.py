@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from stablecast.live.choice import absolute
+from stablecast.engine.choice import absolute
+from stablecast.engine.warm import warm
 from stablecast.live.demo.crew import Crew, Hand
 from stablecast.live.demo.member import Part
 from stablecast.live.demo.plan import DemoOptions, Plan, make_plan
 from stablecast.live.demo.reports import Leave, SendUpTo, Status, StopTrace
-from stablecast.live.warm import warm
 from stablecast.protocols import is_path
 from stablecast.trace.verdict import Verdict, judge_files
 

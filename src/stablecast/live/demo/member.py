@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from stablecast.engine.results import Delivery
 from stablecast.errors import StablecastError
 from stablecast.live.demo.plan import payload_of
 from stablecast.live.demo.reports import (
@@ -28,7 +29,6 @@ from stablecast.live.demo.reports import (
 from stablecast.live.group import Group
 from stablecast.live.injection import InjectedTransport, Injection
 from stablecast.live.joining import join
-from stablecast.live.results import Delivery
 from stablecast.live.udp import UdpTransport
 from stablecast.trace.log import EventLog
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
+from stablecast.engine.attached import members_most
+from stablecast.engine.choice import Choice, absolute, choose, read_options
+from stablecast.engine.options import LARGEST_PAYLOAD
 from stablecast.errors import InvalidInput
-from stablecast.live.attached import members_most
-from stablecast.live.choice import Choice, absolute, choose, read_options
 from stablecast.live.injection import Injection
-from stablecast.live.options import LARGEST_PAYLOAD
 from stablecast.live.transport import LARGEST_ON_LOOPBACK
 from stablecast.membership.capacity import ANY_NUMBER
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import stablecast.live.demo.member  # noqa: F401
-from stablecast.live.choice import choose
-from stablecast.live.warm import warm
+from stablecast.engine.choice import choose
+from stablecast.engine.warm import warm
 
 PROTOCOL_VARIABLE = "STABLECAST_DEMO_PROTOCOL"
 """Names the protocol whose kernels are loaded, or its file; a member of another one loads its own."""

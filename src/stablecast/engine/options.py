@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
-from stablecast.live.pace import PaceOptions
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
 
 if TYPE_CHECKING:
-    from stablecast.live.choice import Choice
+    from stablecast.engine.choice import Choice
     from stablecast.protocols.contract import Protocol
 
 LARGEST_PAYLOAD = 1 << 20
@@ -92,7 +92,7 @@ class Options:
     @cached_property
     def choice(self) -> Choice:
         """The protocol with its options, checked when it is first asked for: that loads the compiler."""
-        from stablecast.live.choice import choose
+        from stablecast.engine.choice import choose
 
         if not isinstance(self.protocol_options, Mapping):
             raise InvalidInput(

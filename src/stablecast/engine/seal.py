@@ -31,9 +31,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from stablecast.engine.forks import Process
+from stablecast.engine.keys import Key, Keyring
 from stablecast.errors import InvalidInput, NotHere, StablecastError
-from stablecast.live.forks import Process
-from stablecast.live.keys import Key, Keyring
 
 VERSION: Final = 1
 HEADER_BYTES: Final = 18

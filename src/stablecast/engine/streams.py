@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from stablecast.live.gaps import Gaps
-from stablecast.live.wire import Data, Fragment
+from stablecast.engine.gaps import Gaps
+from stablecast.engine.wire import Data, Fragment
 
 Run = Data | Fragment
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from stablecast.engine.seal import OVERHEAD
+from stablecast.engine.streams import Run
+from stablecast.engine.wire import INSIDE_BYTES, Data, Fragment
 from stablecast.errors import StablecastError
-from stablecast.live.seal import OVERHEAD
-from stablecast.live.streams import Run
-from stablecast.live.wire import INSIDE_BYTES, Data, Fragment
 
 RUN_BYTES = 64
 """Bytes of a run's frame beside its payloads, at most."""
@@ -16,8 +16,8 @@ PAYLOAD_BYTES = 5
 NUMBER_BYTES = 9
 RUN_MESSAGES = 4096
 
-Attach = Callable[[int], list[int]]
-"""Returns what the stability protocol puts into a part."""
+Attach = Callable[[int, float], list[int]]
+"""Returns what the stability protocol puts into a part, at a time."""
 
 
 def chunk_bytes(largest: int, width: int) -> int:
@@ -76,19 +76,21 @@ class Packer:
             )
         return 1 if size <= self._chunk else -(-size // self._chunk)
 
-    def add(self, payload: bytes) -> list[Run]:
+    def add(self, payload: bytes, now: float) -> list[Run]:
         """Number a message; return the runs that are complete now, in order."""
         size = len(payload) + self._each
         if len(payload) > self._chunk:
-            return [*self.flush(), *self._split(payload)]
-        runs = self.flush() if self.waiting + size > self._room or len(self._payloads) >= RUN_MESSAGES else []
+            return [*self.flush(now), *self._split(payload, now)]
+        runs = (
+            self.flush(now) if self.waiting + size > self._room or len(self._payloads) >= RUN_MESSAGES else []
+        )
         self.messages += 1
         self.parts += 1
         self._payloads.append(payload)
         self.waiting += size
         return runs
 
-    def flush(self) -> list[Run]:
+    def flush(self, now: float) -> list[Run]:
         """Complete the run under construction, if there is one."""
         if not self._payloads:
             return []
@@ -97,20 +99,20 @@ class Packer:
         attached: list[int] = []
         if self._attach is not None:
             for part in range(first, self.parts + 1):
-                attached += self._attach(part)
+                attached += self._attach(part, now)
         seq, stable = self.messages - count + 1, self._stable()
         run = Data(self._view, self._rank, first, seq, self._payloads, attached, stable)
         self._payloads, self.waiting = [], 0
         return [run]
 
-    def _split(self, payload: bytes) -> list[Run]:
+    def _split(self, payload: bytes, now: float) -> list[Run]:
         chunks = [payload[at : at + self._chunk] for at in range(0, len(payload), self._chunk)]
         self.messages += 1
         seq, count, stable = self.messages, len(chunks), self._stable()
         runs: list[Run] = []
         for index, chunk in enumerate(chunks):
             self.parts += 1
-            attached = [] if self._attach is None else self._attach(self.parts)
+            attached = [] if self._attach is None else self._attach(self.parts, now)
             runs.append(
                 Fragment(self._view, self._rank, self.parts, seq, index, count, chunk, attached, stable)
             )

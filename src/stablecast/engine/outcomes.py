@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 
-from stablecast.live.results import MessageId, Stable, StableInSmallerView
+from stablecast.engine.results import MessageId, Stable, StableInSmallerView
 
 TIMES_KEPT = 4096
 VIEWS_KEPT = 64

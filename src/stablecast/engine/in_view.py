@@ -12,14 +12,14 @@ from typing import Protocol
 
 import msgspec
 
-from stablecast.live.keepers import Keepers
-from stablecast.live.options import Options
-from stablecast.live.pace import Pace
-from stablecast.live.reports import Rounds, Told, is_inside
-from stablecast.live.round_trips import NO_ECHO, RoundTrips, Stamps
-from stablecast.live.streams import Kept, Run, Stream, last_part, size_of
-from stablecast.live.tracker import Tracker
-from stablecast.live.wire import (
+from stablecast.engine.keepers import Keepers
+from stablecast.engine.options import Options
+from stablecast.engine.pace import Pace
+from stablecast.engine.reports import Rounds, Told, is_inside
+from stablecast.engine.round_trips import NO_ECHO, RoundTrips, Stamps
+from stablecast.engine.streams import Kept, Run, Stream, last_part, size_of
+from stablecast.engine.tracker import Tracker
+from stablecast.engine.wire import (
     AnyFrame,
     Data,
     Nak,
@@ -60,13 +60,13 @@ class Surroundings(Protocol):
     def to_all(self, frame: AnyFrame) -> None:
         """Send a frame to all other members."""
 
-    def took(self, stream: Stream, run: Run, now: float) -> None:
+    def took(self, source: int, stream: Stream, run: Run, now: float) -> None:
         """Take note of a run that has joined its source's prefix."""
 
     def released(self, source: int, stream: Stream, runs: list[Kept], now: float) -> None:
         """Take note of runs that everyone has."""
 
-    def dropped(self, stream: Stream, runs: list[Kept], now: float) -> None:
+    def dropped(self, source: int, runs: list[Kept], now: float) -> None:
         """Take note of runs that are kept elsewhere."""
 
     @property
@@ -83,6 +83,7 @@ class InView:
         session: int,
         numbers: Sequence[tuple[int, int]],
         *,
+        labels: Sequence[str],
         options: Options,
         around: Surroundings,
         rng: Randomness,
@@ -92,7 +93,10 @@ class InView:
         self.view = view
         self.rank = view.rank_of(session)
         self.size = len(view.members)
-        self.labels = [member.label for member in view.members]
+        self.labels = list(labels)
+        """What the members are called here, by rank."""
+        self.agreed = [member.label for member in view.members]
+        """What all call them, in traces."""
         self.ranks = {member.session: rank for rank, member in enumerate(view.members)}
         self.addresses = [member.address for member in view.members]
         self.others = [a for rank, a in enumerate(self.addresses) if rank != self.rank]
@@ -151,6 +155,11 @@ class InView:
         else:
             self._around.to_rank(frame, rank)
 
+    @property
+    def me(self) -> str:
+        """What this member is called."""
+        return self.labels[self.rank]
+
     # Data
 
     def kept_bytes(self) -> int:
@@ -162,7 +171,7 @@ class InView:
         size = self.own.append(run, now)
         self.busy[self.rank] = self.own
         self.has[self.rank][self.rank] = self.own.prefix
-        self._around.took(self.own, run, now)
+        self._around.took(self.rank, self.own, run, now)
         self.tracker.has_received(self.rank, self.own.prefix, now)
         self._announce_wait = ANNOUNCE_FIRST_S
         self._announce_at = now + ANNOUNCE_FIRST_S
@@ -219,7 +228,7 @@ class InView:
         taken: Run | None = run
         while taken is not None:
             stream.append(taken, now)
-            around.took(stream, taken, now)
+            around.took(source, stream, taken, now)
             taken = self._pop_next(source, stream)
         self.has[self.rank][source] = stream.prefix
         self.tracker.has_received(source, stream.prefix, now)
@@ -507,7 +516,7 @@ class InView:
             if source != self.rank:
                 dropped = stream.drop(before, partial(self._keepers.keeps, source))
                 if dropped:
-                    self._around.dropped(stream, dropped, now)
+                    self._around.dropped(source, dropped, now)
 
 
 def _is_sound(run: Run, width: int) -> bool:

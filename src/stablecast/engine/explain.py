@@ -1,14 +1,14 @@
-"""Who has a message, who keeps it waiting, and how a member is doing: read from an engine as it is."""
+"""Who has a message, who keeps it waiting, and how a member is doing: read from its engine as it is."""
 
 from __future__ import annotations
 
-from stablecast.live.engine import Engine
-from stablecast.live.in_view import InView
-from stablecast.live.levels import Spread
-from stablecast.live.results import Explanation, Laggard, MessageId, Stable, StableInSmallerView
-from stablecast.live.stats import Stats
-from stablecast.live.streams import Kept
-from stablecast.live.wire import Data
+from stablecast.engine.engine import Engine
+from stablecast.engine.in_view import InView
+from stablecast.engine.levels import Spread
+from stablecast.engine.results import Explanation, Laggard, MessageId, Stable, StableInSmallerView
+from stablecast.engine.stats import Stats
+from stablecast.engine.streams import Kept
+from stablecast.engine.wire import Data
 from stablecast.membership.capacity import most_of
 
 
@@ -64,23 +64,27 @@ def spread(engine: Engine, id: MessageId, outcome: Stable | StableInSmallerView 
     """Return who is known to have an own message with this outcome so far, None while there is no view."""
     here = engine.in_view
     if outcome is not None:  # members that came later do not get it, and do not count
-        present = () if here is None else here.view.members
-        meant = tuple(member for member in present if member.label in outcome.members)
+        present = {} if here is None else _zones(here)
+        meant = {label: zone for label, zone in present.items() if label in outcome.members}
         return Spread(meant, frozenset(outcome.members), is_final=True)
     if here is None:
         return None
     found = _find(engine, id)
     if found is None:
-        return Spread(here.view.members, frozenset((engine.label,)))
+        return Spread(_zones(here), frozenset((engine.label,)))
     _, source, kept = found
     part = _part_of(kept, id.seq)
     has = frozenset(label for rank, label in enumerate(here.labels) if here.has[rank][source] >= part)
-    return Spread(here.view.members, has | {engine.label})
+    return Spread(_zones(here), has | {engine.label})
 
 
-def explain(engine: Engine, id: MessageId) -> Explanation:
+def _zones(here: InView) -> dict[str, str]:
+    return {label: member.zone for label, member in zip(here.labels, here.view.members, strict=True)}
+
+
+def explain(engine: Engine, id: MessageId, now: float) -> Explanation:
     """Tell what keeps a message from being stable, as this member knows it."""
-    here, now = engine.in_view, engine.transport.now()
+    here = engine.in_view
     past = engine.past.get(id.source)
     if past is not None and id.seq <= past.stable_seq:
         return Explanation(id, "stable", ())
@@ -90,35 +94,32 @@ def explain(engine: Engine, id: MessageId) -> Explanation:
     if id.seq <= stream.stable_seq:
         return Explanation(id, "stable", ())
     if id.seq > stream.seq:
-        own = id.source == engine.label and engine.packer is not None and id.seq <= engine.packer.messages
+        own = id.source == engine.label and id.seq <= engine.sent
         return Explanation(id, "sending" if own else "unknown", ())
     return Explanation(id, "waiting", laggards(engine, id, now))
 
 
-def describe(engine: Engine) -> Stats:
+def describe(engine: Engine, now: float) -> Stats:
     """Return how a member is doing."""
-    here, counters, now = engine.in_view, engine.counters, engine.transport.now()
+    here, counters = engine.in_view, engine.counters
     oldest = _oldest(here)
     held_by: tuple[str, ...] = ()
     if here is not None and oldest is not None:
         source, kept = oldest
         held_by = tuple(label for rank, label in enumerate(here.labels) if here.has[rank][source] < kept.last)
     view = engine.view
-    refused = dict(engine.seal.refused)
-    for reason in ("malformed", "misdirected", "untrusted", "unanswered"):
-        refused[reason] = getattr(counters, reason)
     return Stats(
         me=engine.label,
         group=engine.options.group,
         state=engine.agreement.state,
         protocol=engine.options.choice.protocol.name,
-        members=() if here is None else tuple(here.labels),
+        members=engine.labels,
         view_epoch=0 if view is None else view.epoch,
         main=view is not None and view.line == engine.options.group,
         sent=counters.sent,
         stable=engine.outcomes.stable_seq,
         delivered=counters.delivered,
-        waiting=engine.waiting,
+        waiting=engine.backlog.waiting,
         unstable_messages=0 if here is None else sum(s.seq - s.stable_seq for s in here.streams),
         unstable_bytes=0 if here is None else here.kept_bytes(),
         peak_bytes=counters.peak_bytes,
@@ -130,8 +131,8 @@ def describe(engine: Engine) -> Stats:
         data_bytes=counters.data_bytes,
         control_bytes=counters.control_bytes,
         repair_bytes=counters.repair_bytes,
-        refused=refused,
-        frontier={} if here is None else {s.label: s.stable_seq for s in here.streams},
+        refused=engine.refused(),
+        frontier=engine.frontier,
         time_to_stable_p50=engine.times.percentile(0.5),
         time_to_stable_p90=engine.times.percentile(0.9),
         time_to_stable_p99=engine.times.percentile(0.99),

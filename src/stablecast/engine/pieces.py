@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import blake2s
 
-from stablecast.live.wire import Piece, encode
+from stablecast.engine.wire import Piece, encode
 
 PIECE_BYTES = 24
 """Bytes of a piece beside its chunk, at most."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from stablecast.live.seal import Seal
-from stablecast.live.trust import Trust
+from stablecast.engine.seal import Seal
+from stablecast.engine.trust import Trust
 
 MOST = 256
 """Sessions that are trusted and in no view with this process."""

@@ -93,9 +93,11 @@ class AskHistory(Frame, tag=7, frozen=True):
 
     view: Word
     source: str
-    """The member's label."""
+    """The member's label, as it was agreed on, or as who asks was told where its session is not known."""
     first: Whole
     last: Whole
+    session: Word = 0
+    """The member's session; 0 if it is not known."""
 
 
 class History(Frame, tag=8, frozen=True):
@@ -109,6 +111,8 @@ class History(Frame, tag=8, frozen=True):
     """Whether what was asked for, from ``first`` on, is no longer kept."""
     kept_from: Whole
     """First message of this source that is kept; 0 if none is."""
+    session: Word = 0
+    """The source's session; 0 if nothing of it is kept."""
 
 
 class Stability(Frame, tag=9, frozen=True):

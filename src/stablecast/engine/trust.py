@@ -11,10 +11,10 @@ Why it is safe
     when it started, so no datagram from before that holds one, but by a guess of 64 bits.  Challenges also
     depend on the time, in steps of ``STEP_S``, and on how many sessions were distrusted: an answer that is
     older than two steps, or than the last session that was given up, is worth nothing.  THANKS answers
-    a challenge made for its session only.  And a datagram opens once (:mod:`stablecast.live.seal`).
+    a challenge made for its session only.  And a datagram opens once (:mod:`stablecast.engine.seal`).
 What it costs
     Challenges are computed, never stored, so nobody can fill the memory with them.  An authenticated HELLO
-    has one answer, 9 bytes longer; how many are given is limited by address (:mod:`stablecast.live.answers`).
+    has one answer, 9 bytes longer; how many are given is limited by address (``answers``).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from __future__ import annotations
 from hashlib import blake2s
 from typing import Final
 
+from stablecast.engine.wire import Hello, Thanks, Welcome
 from stablecast.errors import InvalidInput
-from stablecast.live.wire import Hello, Thanks, Welcome
 
 STEP_S: Final = 10.0
 """A challenge can be answered for one to two of these."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stablecast.live.choice import Choice
-from stablecast.live.pace import Pace, PaceOptions
-from stablecast.live.tracker import Tracker
-from stablecast.live.wire import Stability
+from stablecast.engine.choice import Choice
+from stablecast.engine.pace import Pace, PaceOptions
+from stablecast.engine.tracker import Tracker
+from stablecast.engine.wire import Stability
 
 MEMBERS = 3
 STEPS = 40

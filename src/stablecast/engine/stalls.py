@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stablecast.live.results import StabilityResumed, StabilityStalled
+from stablecast.engine.results import StabilityResumed, StabilityStalled
 
 if TYPE_CHECKING:
-    from stablecast.live.in_view import InView
+    from stablecast.engine.in_view import InView
 
 UNEXPLAINED = 3
 """A stall for which no link is known is told after so many times the patience: losses make short ones."""

@@ -18,10 +18,10 @@ The room
 
 from __future__ import annotations
 
+from stablecast.engine.choice import Choice
+from stablecast.engine.options import LARGEST_PAYLOAD
+from stablecast.engine.packing import chunk_bytes
 from stablecast.errors import InvalidInput
-from stablecast.live.choice import Choice
-from stablecast.live.options import LARGEST_PAYLOAD
-from stablecast.live.packing import chunk_bytes
 from stablecast.membership.capacity import ANY_NUMBER
 
 RING = 4096

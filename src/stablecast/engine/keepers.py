@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stablecast.live.streams import Run
+from stablecast.engine.streams import Run
 from stablecast.membership.links import Links
 from stablecast.membership.view import View
 from stablecast.multicast.bufferers import buffers, is_below, named

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from stablecast.errors import InvalidInput
-from stablecast.membership.view import MemberInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Who has a message, of whom."""
 
-    view: tuple[MemberInfo, ...]
+    zones: dict[str, str]
+    """The zone of each member of the view."""
     has: frozenset[str]
     """Labels of the members that are known to have it, the sender included."""
     is_final: bool = False
@@ -58,8 +58,8 @@ def each_zone(count: int) -> Level:
     _positive("each_zone", count)
 
     def holds(spread: Spread) -> bool:
-        sizes = Counter(member.zone for member in spread.view)
-        having = Counter(member.zone for member in spread.view if member.label in spread.has)
+        sizes = Counter(spread.zones.values())
+        having = Counter(zone for label, zone in spread.zones.items() if label in spread.has)
         return all(having[zone] >= min(count, size) for zone, size in sizes.items())
 
     return Level(f"each_zone({count})", holds)
@@ -70,7 +70,7 @@ def zones(count: int) -> Level:
     _positive("zones", count)
     return Level(
         f"zones({count})",
-        lambda spread: len({m.zone for m in spread.view if m.label in spread.has}) >= count,
+        lambda spread: len({zone for label, zone in spread.zones.items() if label in spread.has}) >= count,
     )
 
 
@@ -82,7 +82,7 @@ def members(*labels: str) -> Level:
     return Level(f"members({', '.join(labels)})", lambda spread: spread.has >= frozenset(wanted))
 
 
-everyone = Level("everyone", lambda spread: all(member.label in spread.has for member in spread.view))
+everyone = Level("everyone", lambda spread: spread.has >= spread.zones.keys())
 """All members of the view have it."""
 
 

@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stablecast.engine.attached import RING
+from stablecast.engine.choice import PS, STEERED, Choice
+from stablecast.engine.pace import Pace
+from stablecast.engine.wire import Stability
 from stablecast.errors import StablecastError
-from stablecast.live.attached import RING
-from stablecast.live.choice import PS, STEERED, Choice
-from stablecast.live.pace import Pace
-from stablecast.live.wire import Stability
 from stablecast.overlays.tree import tree_from_parents
 from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
 

@@ -1,0 +1,73 @@
+"""From datagrams to frames: opened, decoded, put together from pieces; nothing is done about them here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import msgspec
+
+from stablecast.engine.pieces import Pieces
+from stablecast.engine.seal import Seal
+from stablecast.engine.stats import Counters
+from stablecast.engine.wire import EVERYONE, AnyFrame, Piece, WholeFrame, decode, unpack
+from stablecast.membership.view import Address, format_address
+
+MILESTONES = frozenset(10**digits for digits in range(19))
+
+_log = logging.getLogger(__name__)
+
+
+class Incoming:
+    """The way in.
+
+    Parameters
+    ----------
+    seal
+        Opens datagrams.
+    counters
+        Count what is refused.
+    who
+        Whose way in it is, for the log.
+    """
+
+    def __init__(self, seal: Seal, counters: Counters, who: str) -> None:
+        self._seal = seal
+        self._counters = counters
+        self._who = who
+        self._pieces = Pieces()
+
+    def open(self, datagram: bytes, address: Address) -> tuple[int, list[AnyFrame]] | None:
+        """Return who sealed a datagram, and its frames; None if it is refused or for somebody else."""
+        opened = self._seal.open(datagram)
+        if opened is None:
+            self._log_refusal(address)
+            return None
+        try:
+            to, frames = unpack(opened.inside)
+        except msgspec.DecodeError:
+            self._counters.malformed += 1
+            return None
+        if to not in (EVERYONE, self._seal.session):
+            self._counters.misdirected += 1
+            return None
+        return opened.session, frames
+
+    def whole(self, frames: list[AnyFrame], session: int) -> Iterator[WholeFrame]:
+        """Yield frames of a trusted session; pieces are kept until a frame is complete."""
+        for frame in frames:
+            if not isinstance(frame, Piece):
+                yield frame
+            elif (packed := self._pieces.add(frame, session)) is not None:
+                try:
+                    yield decode(packed)
+                except msgspec.DecodeError:
+                    self._counters.malformed += 1
+
+    def _log_refusal(self, address: Address) -> None:
+        """Log the first datagram that is refused for a reason, the tenth, the hundredth and so on."""
+        reason = self._seal.last_refusal
+        count = self._seal.refused[reason]
+        if count in MILESTONES:
+            what = "%s: refused %d datagrams so far (%s), the last one from %s"
+            _log.info(what, self._who, count, reason, format_address(address))

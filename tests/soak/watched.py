@@ -1,0 +1,42 @@
+"""An engine whose every step is seen as it happens, by a witness that looks at its state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stablecast.engine.engine import Engine
+from stablecast.engine.rows import Row
+from stablecast.live.trace_file import TraceFile
+from stablecast.membership.actions import Begin
+from stablecast.membership.view import MemberInfo
+from tests.soak.witness import Witness
+
+
+class Rows(list[Row]):
+    """Hands each row to a witness at once, and keeps none."""
+
+    def __init__(self, witness: Witness) -> None:
+        super().__init__()
+        self._file = TraceFile(witness)
+
+    def append(self, row: Row) -> None:
+        """Let the witness see a row."""
+        self._file.write([row], flush=False)
+
+
+class Watched(Engine):
+    """An engine that is watched."""
+
+    def __init__(self, *args: Any, witness: Witness, **kwargs: Any) -> None:
+        super().__init__(*args, traces=True, **kwargs)
+        assert self.tracing is not None
+        self.tracing.rows = Rows(witness)
+        self._witness = witness
+
+    def _begin(self, begin: Begin, now: float) -> None:
+        super()._begin(begin, now)
+        self._witness.view_began()
+
+    def _dissolve(self, left: tuple[MemberInfo, ...], now: float) -> None:
+        super()._dissolve(left, now)
+        self._witness.dissolved()
