@@ -58,7 +58,7 @@ class Attacked:
         for number in range(60):
             for driver in self.drivers:
                 if driver.engine.may_send(50):
-                    driver.send(bytes(number), driver.now())
+                    driver.engine.send(bytes(number), driver.now())
                     driver.flush()
             self.clock.run_until(self.clock.now + 0.01)
         self.target = self.drivers[0]

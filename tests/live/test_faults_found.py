@@ -69,7 +69,7 @@ class Process:
 
     def multicast(self, payload):
         assert self.engine.may_send(len(payload))
-        seq = self.driver.send(payload, self.transport.now())
+        seq = self.engine.send(payload, self.transport.now())
         self.driver.flush()
         return seq
 

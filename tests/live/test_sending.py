@@ -26,7 +26,7 @@ def test_a_task_that_only_sends_lets_others_have_their_turn():
                     turns += 1
 
             counting = asyncio.create_task(count())
-            for _ in range(5_000):
+            for _ in range(10_000):
                 await a.send(b"x")
             counting.cancel()
             assert turns >= 5

@@ -133,7 +133,7 @@ class Player:
         while sent < self.schedule.burst and self.left_to_send and engine.may_send(self._size):
             payload = self._rng.randbytes(self._size)
             self.witness.is_about_to_send(payload)
-            self.driver.send(payload, self.transport.now())
+            self.engine.send(payload, self.transport.now())
             self.left_to_send -= 1
             sent += 1
             self._size = self._draw_size()

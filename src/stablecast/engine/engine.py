@@ -253,11 +253,6 @@ class Engine:
         went_on, self._went_on = self._went_on, False
         return Output(rows, datagrams, events, deliveries, went_on)
 
-    @property
-    def has_datagrams(self) -> bool:
-        """Whether there is something to send."""
-        return bool(self._out.datagrams)
-
     def _hand_over(self) -> list[Delivery]:
         batch, self._deliveries = self._deliveries, []
         foreign, self._foreign = self._foreign, 0
@@ -271,12 +266,11 @@ class Engine:
     def next_timer(self) -> float:
         """Return when ``handle_timer`` is to be called; infinite if not at all."""
         due = self.agreement.next_timer()
-        at = float("inf") if due is None else due
+        times = [self._out.ready_at()] if due is None else [self._out.ready_at(), due]
         if self.in_view is not None:
-            at = min(at, self.in_view.next_timer())
-            for fetch in self._fetches:
-                at = min(at, fetch.next_timer())
-        return min(at, self._out.ready_at())
+            times.append(self.in_view.next_timer())
+            times += [fetch.next_timer() for fetch in self._fetches]
+        return min(times)
 
     # The application's calls
 
@@ -311,7 +305,10 @@ class Engine:
         return packer.parts - here.own.stable + packer.parts_of(size)
 
     def send(self, payload: bytes, now: float) -> int:
-        """Send a message, to be called when ``may_send``; return its number."""
+        """Send a message, to be called when ``may_send``; return its number.
+
+        It may wait for more to go with it: ``flush`` is to follow.
+        """
         packer = self._packer
         assert packer is not None
         runs = packer.add(payload, now)
@@ -327,14 +324,16 @@ class Engine:
             self._put_out(self._packer.flush(now), now)
         self._after(now)
 
-    def consumed(self, count: int, now: float) -> None:
-        """Take note that the application has taken deliveries."""
-        if self.backlog.take(count):
-            _log.info("%s/%s: the application reads again", self.options.group, self.label)
-            if self.in_view is not None:
-                self.in_view.ask_again(now)
-            self._went_on = True
-            self._after(now)
+    def consumed(self, count: int, now: float) -> bool:
+        """Take note that the application has taken deliveries; tell whether something is to be done."""
+        if not self.backlog.take(count):
+            return False
+        _log.info("%s/%s: the application reads again", self.options.group, self.label)
+        if self.in_view is not None:
+            self.in_view.ask_again(now)
+        self._went_on = True
+        self._after(now)
+        return True
 
     def ask_progress(self, now: float) -> None:
         """Ask the others how far they have come with one's own messages."""
@@ -368,8 +367,15 @@ class Engine:
         """Take in datagrams that came together, each with its sender's address."""
         for datagram, address in batch:
             opened = self._in.open(datagram, address)
-            if opened is not None:
-                self._take_frames(*opened, address, now)
+            if opened is None:
+                continue
+            session, frames = opened
+            if self._introductions.trusts(session):
+                self._introductions.known.heard(session)
+                for frame in self._in.whole(frames, session):
+                    self._take(frame, session, address, now)
+            else:
+                self._take_of_stranger(frames, session, address, now)
         self._after(now)
 
     def handle_timer(self, now: float) -> None:
@@ -418,23 +424,19 @@ class Engine:
                 fetch.ask(here, self._trips, self._out.to_rank, now)
                 self._went_on |= fetch.is_done
 
-    def _take_frames(self, session: int, frames: list[AnyFrame], address: Address, now: float) -> None:
-        if self._introductions.trusts(session):
-            self._introductions.known.heard(session)
-            for frame in self._in.whole(frames, session):
-                self._take(frame, session, address, now)
-            return
-        for other in frames:  # from who has not answered a challenge nothing but an introduction is taken
-            if not isinstance(other, Introduction):
+    def _take_of_stranger(self, frames: list[AnyFrame], session: int, address: Address, now: float) -> None:
+        """From who has not answered a challenge nothing is taken but an introduction."""
+        for frame in frames:
+            if not isinstance(frame, Introduction):
                 self.counters.untrusted += 1
-            elif self._introductions.may_answer(other, address, now):
-                self._introduce(other, session, address, now)
+            elif self._introductions.may_answer(frame, address, now):
+                self._introduce(frame, session, address, now)
             else:
                 self.counters.unanswered += 1
 
     def _take(self, frame: WholeFrame, session: int, address: Address, now: float) -> None:
         """Take in a frame of a trusted session."""
-        if isinstance(frame, Data | Fragment):
+        if isinstance(frame, (Data, Fragment)):
             here = self._in_view_of(frame.view, now)
             rank = -1 if here is None else here.ranks.get(session, -1)
             if here is not None and rank >= 0:

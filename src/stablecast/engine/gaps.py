@@ -42,19 +42,15 @@ class Gap:
 class Gaps:
     """The gaps of one source, in order; none overlaps another."""
 
-    __slots__ = ("_gaps", "_next")
+    __slots__ = ("_gaps", "next_at")
 
     def __init__(self) -> None:
+        self.next_at = NEVER
+        """When the first of them is due; infinite if there is none."""
         self._gaps: list[Gap] = []
-        self._next = NEVER
 
     def __bool__(self) -> bool:
         return bool(self._gaps)
-
-    @property
-    def next_at(self) -> float:
-        """When the first of them is due; infinite if there is none."""
-        return self._next
 
     def add(self, first: int, last: int, due: float, seen: float | None = None) -> None:
         """Note that parts are missing, which lie behind all that were known to exist."""
@@ -64,7 +60,7 @@ class Gaps:
             before.last = last
             return
         self._gaps.append(Gap(first, last, due, seen))
-        self._next = min(self._next, due)
+        self.next_at = min(self.next_at, due)
 
     def holding(self, part: int) -> Gap | None:
         """Return the gap that a part is in."""
@@ -92,11 +88,11 @@ class Gaps:
 
     def due(self, now: float) -> list[Gap]:
         """Return the gaps whose time has come; give each another one, and call ``rescheduled``."""
-        return [gap for gap in self._gaps if gap.due <= now] if self._next <= now else []
+        return [gap for gap in self._gaps if gap.due <= now] if self.next_at <= now else []
 
     def rescheduled(self) -> None:
         """Take note that gaps have other times."""
-        self._next = min((gap.due for gap in self._gaps), default=NEVER)
+        self.next_at = min((gap.due for gap in self._gaps), default=NEVER)
 
     def ask_all(self, now: float) -> None:
         """Ask for everything at once, as if for the first time."""

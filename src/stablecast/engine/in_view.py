@@ -192,7 +192,7 @@ class InView:
             return
         if not self.tracker.holds(source, last_part(run)):
             return
-        if stream.gaps:
+        if stream.highest > stream.prefix:
             self._observe_late(source, stream, run, now)
         if run.part != stream.prefix + 1:
             if run.part > stream.prefix and not self._around.is_full:
@@ -456,7 +456,9 @@ class InView:
         if 0.0 < self._announce_at < at:
             at = self._announce_at
         for stream in self.busy.values():
-            at = min(at, stream.gaps.next_at)
+            due = stream.gaps.next_at
+            if due < at:
+                at = due
         return at
 
     def handle_timer(self, now: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 
 import msgspec
 
@@ -53,16 +52,18 @@ class Incoming:
             return None
         return opened.session, frames
 
-    def whole(self, frames: list[AnyFrame], session: int) -> Iterator[WholeFrame]:
-        """Yield frames of a trusted session; pieces are kept until a frame is complete."""
+    def whole(self, frames: list[AnyFrame], session: int) -> list[WholeFrame]:
+        """Return frames of a trusted session; pieces are kept until a frame is complete."""
+        found: list[WholeFrame] = []
         for frame in frames:
             if not isinstance(frame, Piece):
-                yield frame
+                found.append(frame)
             elif (packed := self._pieces.add(frame, session)) is not None:
                 try:
-                    yield decode(packed)
+                    found.append(decode(packed))
                 except msgspec.DecodeError:
                     self._counters.malformed += 1
+        return found
 
     def _log_refusal(self, address: Address) -> None:
         """Log the first datagram that is refused for a reason, the tenth, the hundredth and so on."""

@@ -114,7 +114,7 @@ def _at_least(what: str, value: int, least: int) -> None:
 
 def check_payload(payload: bytes) -> None:
     """Refuse what cannot be a message."""
-    if not isinstance(payload, bytes | bytearray | memoryview):
+    if type(payload) is not bytes and not isinstance(payload, bytes | bytearray | memoryview):
         raise InvalidInput(f"a message is bytes, not {type(payload).__name__}")
     if len(payload) > LARGEST_PAYLOAD:
         raise InvalidInput(

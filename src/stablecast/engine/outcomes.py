@@ -19,15 +19,15 @@ VIEWS_KEPT = 64
 class Sent:
     """What one incarnation sent in one view: to whom, and who had it when it became stable."""
 
-    __slots__ = ("_label", "_stable_at", "_stable_up_to", "_times", "first", "members")
+    __slots__ = ("_stable_at", "_stable_up_to", "_times", "first", "label", "members")
 
     def __init__(
         self, label: str, first: int, members: tuple[str, ...], times: deque[tuple[int, float]]
     ) -> None:
+        self.label = label
         self.first = first
         """Its first message."""
         self.members = members
-        self._label = label
         self._times = times
         self._stable_up_to: list[int] = []
         self._stable_at: list[tuple[str, ...]] = []
@@ -48,8 +48,8 @@ class Sent:
         gone = tuple(member for member in self.members if member not in there)
         seconds = self._time_of(seq) - sent_at
         if gone:
-            return StableInSmallerView(MessageId(self._label, seq), there, gone, seconds)
-        return Stable(MessageId(self._label, seq), there, seconds)
+            return StableInSmallerView(MessageId(self.label, seq), there, gone, seconds)
+        return Stable(MessageId(self.label, seq), there, seconds)
 
     def _time_of(self, seq: int) -> float:
         place = bisect_left(self._times, (seq, 0.0))
@@ -65,17 +65,15 @@ class Outcomes:
         """Everything up to here is stable."""
         self._views: deque[Sent] = deque(maxlen=VIEWS_KEPT)
         self._times: deque[tuple[int, float]] = deque(maxlen=TIMES_KEPT)
-
-    @property
-    def present(self) -> Sent:
-        """What is sent in the present view."""
-        return self._views[-1]
+        self.present = Sent(label, 1, (), self._times)
+        """What is sent in the present view; nothing before the first one."""
 
     def begin_view(self, seq: int, members: tuple[str, ...]) -> None:
         """Messages after ``seq`` are sent to these members."""
         if self._views and self._views[-1].first == seq + 1:  # nothing was sent in the view before
             self._views.pop()
-        self._views.append(Sent(self.label, seq + 1, members, self._times))
+        self.present = Sent(self.label, seq + 1, members, self._times)
+        self._views.append(self.present)
 
     def became_stable(self, seq: int, members: tuple[str, ...], now: float) -> None:
         """Everything up to ``seq`` is at these members."""

@@ -107,8 +107,9 @@ class _Window:
         """Note that a counter has come."""
         if counter > self.top:
             word, newest = self.top >> 6, counter >> 6
-            for cleared in range(max(word + 1, newest - _WORDS + 1), newest + 1):
-                self.words[cleared & _WORD_MASK] = 0
+            if word != newest:
+                for cleared in range(max(word + 1, newest - _WORDS + 1), newest + 1):
+                    self.words[cleared & _WORD_MASK] = 0
             self.top = counter
         self.words[counter >> 6 & _WORD_MASK] |= 1 << (counter & 63)
 

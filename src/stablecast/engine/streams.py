@@ -135,7 +135,8 @@ class Stream:
     def append(self, run: Run, now: float) -> int:
         """Add the next run to the prefix and keep it; return its size."""
         last, size = last_part(run), size_of(run)
-        self.gaps.fill(run.part, last)
+        if self.highest > self.prefix:
+            self.gaps.fill(run.part, last)
         self.prefix = last
         if last > self.highest:
             self.highest = last

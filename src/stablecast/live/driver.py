@@ -54,18 +54,16 @@ class Driver:
     ) -> None:
         self.engine = engine
         self.transport = transport
+        self.now = transport.now
         self.closed = False
         self.trace_error = ""
         """Why the trace ended before its time; nothing while it goes on."""
         self._listener = listener
         self._trace = trace
         self._is_doing = False
+        self._is_again = False
         self._timer: Cancellable | None = None
         self._timer_at = float("inf")
-
-    def now(self) -> float:
-        """Return the engine's time."""
-        return self.transport.now()
 
     def start(self, contacts: list[Address]) -> None:
         """Join through contacts, or begin alone if there are none."""
@@ -73,22 +71,15 @@ class Driver:
         self.engine.join(contacts, self.now())
         self._do()
 
-    def send(self, payload: bytes, now: float) -> int:
-        """Send a message, to be called when the engine's ``may_send``; return its number."""
-        seq = self.engine.send(payload, now)
-        if self.engine.has_datagrams:
-            self._do()
-        return seq
-
     def flush(self) -> None:
-        """Send what waits for more to go with it."""
+        """Have sent what the engine was given to send; to be called once in a turn in which it was."""
         self.engine.flush(self.now())
         self._do()
 
     def consumed(self, count: int) -> None:
         """Take note that the application has taken deliveries."""
-        self.engine.consumed(count, self.now())
-        self._do()
+        if self.engine.consumed(count, self.now()):
+            self._do()
 
     def ask_progress(self) -> None:
         """Ask the others how far they have come with one's own messages."""
@@ -130,11 +121,13 @@ class Driver:
     def _do(self) -> None:
         """Do what the engine returns; what comes of that in the meantime is done next, not in between."""
         if self._is_doing:
+            self._is_again = True
             return
-        self._is_doing = True
+        self._is_doing = self._is_again = True
         try:
-            while not self.closed and any(output := self.engine.output()):
-                self._do_output(output)
+            while self._is_again and not self.closed:
+                self._is_again = False
+                self._do_output(self.engine.output())
         finally:
             self._is_doing = False
         if not self.closed:

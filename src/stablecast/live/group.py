@@ -129,7 +129,7 @@ class Group:
     async def send(self, payload: bytes) -> Receipt:
         """Multicast a message; waits while this member's share of the buffers is used up."""
         check_payload(payload)
-        if get_ident() != self._thread or self._forks != Process.forks or not self._is_open:
+        if get_ident() != self._thread or not self._is_open:
             self._check_open()
         if not self._sending.may_go(len(payload)):
             await self._sending.turn(len(payload))
@@ -155,8 +155,7 @@ class Group:
     def _send(self, payload: bytes) -> Receipt:
         now = self._driver.now()
         seq = self._sending.send(payload if type(payload) is bytes else bytes(payload), now)
-        outcomes = self._engine.outcomes
-        return Receipt(self, MessageId(outcomes.label, seq), now, outcomes.present)
+        return Receipt(self, seq, now, self._engine.outcomes.present)
 
     # Waiting for stability
 

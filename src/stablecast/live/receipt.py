@@ -15,23 +15,27 @@ if TYPE_CHECKING:
 class Receipt:
     """What ``send`` returns; keeping or dropping it changes nothing about the message."""
 
-    __slots__ = ("_group", "_sent", "id", "sent_at")
+    __slots__ = ("_group", "_sent", "_seq", "sent_at")
 
-    def __init__(self, group: Group, id: MessageId, sent_at: float, sent: Sent) -> None:
+    def __init__(self, group: Group, seq: int, sent_at: float, sent: Sent) -> None:
         self._group = group
+        self._seq = seq
         self._sent = sent
-        self.id = id
-        """Source and number of the message."""
         self.sent_at = sent_at
         """When it was sent, by the group's clock."""
 
     def __repr__(self) -> str:
-        return f"Receipt({self.id.source!r}, {self.id.seq})"
+        return f"Receipt({self._sent.label!r}, {self._seq})"
+
+    @property
+    def id(self) -> MessageId:
+        """Source and number of the message."""
+        return MessageId(self._sent.label, self._seq)
 
     @property
     def outcome(self) -> Stable | StableInSmallerView | None:
         """What has become of the message, None if that is not known yet."""
-        return self._sent.of(self.id.seq, self.sent_at)
+        return self._sent.of(self._seq, self.sent_at)
 
     async def stable(self, timeout: float | None = None) -> Outcome:
         """Wait until every member has the message, or for so many seconds; it may be cancelled."""

@@ -25,7 +25,7 @@ from stablecast.errors import BufferFull, GroupClosed
 from stablecast.live.driver import Driver
 from stablecast.live.receipt import Receipt
 
-TURN_BYTES = 512 << 10
+TURN_BYTES = 1 << 20
 MESSAGE_BYTES = 1 << 10
 STALLED_S = 5.0
 """A sender that has waited for so long is warned of in the log."""
@@ -76,7 +76,7 @@ class Sending:
             self._loop.call_soon(self._flush)
             self._flush_due = True
         self._sent += len(payload) + MESSAGE_BYTES
-        return self._driver.send(payload, now)
+        return self._engine.send(payload, now)
 
     def let_on(self) -> None:
         """Let the first that waits send, if there is room; once its message is counted, it wakes the next."""
