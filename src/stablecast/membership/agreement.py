@@ -105,8 +105,8 @@ class Agreement:
     @property
     def coming_view(self) -> View | None:
         """The view that this process has agreed to and that may begin at any moment, if there is one."""
-        sync = install.installable(self._state)
-        return None if sync is None else sync.view
+        accepted = self._state.accepted
+        return accepted.sync.view if accepted is not None and accepted.has_cut else None
 
     def ended_by(self, view_id: int) -> Proposal | None:
         """Return by which proposal an earlier view ended here, None if it is not known (any more)."""

@@ -185,8 +185,6 @@ def _complete(state: State, change: Change, sync: Sync, now: float) -> None:
         return
     state.announcement.until -= ANNOUNCE_FOR - state.timing.joiner_timeout
     moves.depart(state, change)
-    if not others:
-        moves.finish(state, "left")
 
 
 def _bid_farewell(state: State, change: Change) -> None:

@@ -44,7 +44,7 @@ def on_prepare(state: State, frame: Prepare, sender: Peer, now: float) -> None:
         state.send(Promised(frame.proposal, state.promised), sender)
         return
     if frame.proposal > state.promised:
-        here.merge_into = None
+        here.stop_leading()
         promise(state, frame.proposal)
     state.news_at = now
     if here.promise is not None:

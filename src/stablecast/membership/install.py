@@ -11,41 +11,26 @@ from stablecast.membership.messages import Elsewhere, Install, Installed, Sync, 
 from stablecast.membership.state import Peer, State
 
 
-def _agreed(state: State) -> Sync | None:
-    """Return the last SYNC that was accepted, with or without its cut."""
-    if state.search is not None:
-        return None if state.search.offer is None else state.search.offer.sync
-    here = state.in_view
-    if here is None or here.promise is None or here.promise.accepted is None:
-        return None
-    return here.promise.accepted.sync
-
-
-def installable(state: State) -> Sync | None:
-    """Return the SYNC that may be installed: one who joins has its cut, and a member may have it."""
-    here = state.in_view
-    if here is not None and here.promise is not None and here.promise.accepted is not None:
-        return here.promise.accepted.sync if here.promise.accepted.has_cut else None
-    return _agreed(state)
-
-
 def on_install(state: State, frame: Install, sender: Peer, now: float) -> None:
     """Begin the view that this process has agreed to, and confirm it; or say where it is instead."""
-    agreed, ready = _agreed(state), installable(state)
-    if ready is not None and ready.proposal == frame.proposal:
-        _go_on(state, ready, now)
+    accepted = state.accepted
+    is_meant = accepted is not None and accepted.sync.proposal == frame.proposal
+    if accepted is not None and is_meant and accepted.has_cut:
+        _go_on(state, accepted.sync, now)
     if state.past.knows(frame.proposal):
         state.send(Installed(frame.proposal), sender)
-    elif agreed is None or agreed.proposal != frame.proposal:
+    elif not is_meant:
         state.send(Elsewhere(frame.proposal, state.view), sender)
 
 
 def if_begun(state: State, view: int, now: float) -> bool:
     """Begin a view of which a frame has come, if this process is to be in it; tell whether it is."""
-    ready = installable(state)
-    if ready is None or ready.view is None or ready.view.id != view:
+    accepted = state.accepted
+    if accepted is None or not accepted.has_cut:
         return False
-    _go_on(state, ready, now)
+    if accepted.sync.view is None or accepted.sync.view.id != view:
+        return False
+    _go_on(state, accepted.sync, now)
     return True
 
 
@@ -56,10 +41,9 @@ def _go_on(state: State, sync: Sync, now: float) -> None:
 
 def have_cut(state: State, now: float) -> None:
     """Answer the SYNC whose cut is here now."""
-    here = state.in_view
-    if here is None or here.promise is None or here.promise.accepted is None or here.promise.accepted.has_cut:
+    here, accepted, change = state.in_view, state.accepted, state.change
+    if here is None or accepted is None or accepted.has_cut:
         return
-    accepted, change = here.promise.accepted, here.promise.change
     accepted.has_cut = True
     leader = here.view.member(accepted.sync.proposal[1])
     if change is not None:

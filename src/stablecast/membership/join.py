@@ -11,7 +11,7 @@ from stablecast.membership import attempt, follow, moves
 from stablecast.membership.actions import TrustSessions
 from stablecast.membership.messages import Redirect, Refuse, Sync, Synced, Trial, TrialPassed
 from stablecast.membership.next_view import comes_back, is_later
-from stablecast.membership.place import Offer, Search
+from stablecast.membership.place import Accepted, Search
 from stablecast.membership.state import Peer, State
 from stablecast.membership.view import Address
 
@@ -37,36 +37,34 @@ def met(state: State, address: Address, *, is_answer: bool) -> None:
 
 def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
     """Accept to be in the view that it lets this process into; one of a member's is answered as outside."""
-    search, view = state.search, frame.view
     if not frame.is_for_joiner:
         follow.on_sync_outside(state, frame, sender, now)
         return
-    if search is None or view is None or len(frame.numbers) != len(view.members):
+    search, view = state.seeking, frame.view
+    if view is None or len(frame.numbers) != len(view.members):
         return
     mine = view.member(state.me.session)
     if mine is None or is_later(state.me, mine) or view.epoch <= state.past.last_epoch:
         return
-    if not _may_switch_to(state, frame, search.offer, now):
+    if not _may_switch_to(state, frame, search, now):
         return
-    if search.offer is None or search.offer.sync.proposal != frame.proposal:
-        search.offer = Offer(frame, now)
+    if search.accepted is None or search.accepted.sync.proposal != frame.proposal:
+        search.accepted, search.accepted_at = Accepted(frame, has_cut=True), now
         search.deadline = max(search.deadline, now + state.timing.join_timeout)
         state.out.append(TrustSessions(frozenset(view.sessions)))
     state.send(Synced(frame.proposal), sender)
 
 
-def _may_switch_to(state: State, frame: Sync, offer: Offer | None, now: float) -> bool:
+def _may_switch_to(state: State, frame: Sync, search: Search, now: float) -> bool:
     """Stay with what was accepted, but for a larger proposal or after a while."""
-    if offer is None or frame.proposal >= offer.sync.proposal:
+    if search.accepted is None or frame.proposal >= search.accepted.sync.proposal:
         return True
-    return now >= offer.since + state.timing.joiner_timeout
+    return now >= search.accepted_at + state.timing.joiner_timeout
 
 
 def on_trial(state: State, frame: Trial, sender: Peer, now: float) -> None:
     """Answer in a datagram of the same size, and give the leader time to let this process in."""
-    search = state.search
-    if search is None:
-        return
+    search = state.seeking
     if not search.is_tried:
         search.is_tried = True
         search.deadline = max(search.deadline, now + state.timing.join_timeout)
@@ -75,15 +73,15 @@ def on_trial(state: State, frame: Trial, sender: Peer, now: float) -> None:
 
 def on_redirect(state: State, frame: Redirect, _sender: Peer, _now: float) -> None:
     """Ask who was named too."""
-    search, contact = state.search, (frame.host, frame.port)
-    if search is not None and contact != state.me.address and search.add(contact):
+    search, contact = state.seeking, (frame.host, frame.port)
+    if contact != state.me.address and search.add(contact):
         moves.ask_contact(state, contact)
 
 
 def on_refuse(state: State, frame: Refuse, _sender: Peer, now: float) -> None:
     """Give up, or begin alone if this process was in a view before; not while another view lets it in."""
-    search = state.search
-    if search is None or search.offer is not None:
+    search = state.seeking
+    if search.accepted is not None:
         return
     if search.is_again:
         state.distrust_until = now + state.timing.distrust
@@ -99,9 +97,9 @@ def repeat(state: State, now: float) -> None:
         return
     if now >= search.deadline:
         _end_search(state, search, now)
-    elif search.offer is None and _may_begin_alone(state, search, now):
+    elif search.accepted is None and _may_begin_alone(state, search, now):
         begin_alone(state, state.group, "nobody else was there", now)
-    elif search.offer is None or state.timers.ticks % SLOWLY == 0:
+    elif search.accepted is None or state.timers.ticks % SLOWLY == 0:
         moves.ask_contacts(state, search)
 
 
@@ -115,7 +113,7 @@ def _may_begin_alone(state: State, search: Search, now: float) -> bool:
 
 
 def _end_search(state: State, search: Search, now: float) -> None:
-    agreed = None if search.offer is None else search.offer.sync.view
+    agreed = None if search.accepted is None else search.accepted.sync.view
     mine = None if agreed is None else agreed.member(state.me.session)
     if mine is not None:  # that view may begin, with this process under the incarnation that it accepted
         state.me = comes_back(state.me, mine)

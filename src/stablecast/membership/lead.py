@@ -86,12 +86,10 @@ def _check_announcement(state: State, now: float) -> None:
 
 def on_refusal(state: State, frame: Promised, sender: Peer, now: float) -> None:
     """Give the attempt up, and wait for a while before making a larger proposal."""
-    here, change = state.here, state.change
-    if here.promise is None or change is None or here.view.rank_of(sender.session) < 0:
-        return
-    if frame.proposal == change.proposal < frame.promised:
+    here = state.here
+    if here.view.rank_of(sender.session) >= 0 and frame.proposal == state.promised < frame.promised:
         state.past.top = max(state.past.top, frame.promised[0])
-        here.promise.change = here.merge_into = None
+        here.stop_leading()
         here.refusals = min(here.refusals + 1, LARGEST_BACKOFF)
         wait = state.timing.repeat_every * 2**here.refusals
         here.retry_at = now + wait * (0.5 + state.rng.random())

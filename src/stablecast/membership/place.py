@@ -38,7 +38,7 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class Accepted:
-    """The SYNC that this member goes by."""
+    """The SYNC that this process goes by."""
 
     sync: Sync
     has_cut: bool
@@ -90,13 +90,11 @@ class InView:
         """Tell whether a member is believed gone or is to go."""
         return session in self.left_out or session in self.suspected or session in self.gone
 
-
-@dataclass(slots=True)
-class Offer:
-    """The SYNC that a process without a view has accepted: it is let in."""
-
-    sync: Sync
-    since: float
+    def stop_leading(self) -> None:
+        """Give up the attempt that this process leads, if any, and what it was for."""
+        self.merge_into = None
+        if self.promise is not None:
+            self.promise.change = None
 
 
 @dataclass(slots=True)
@@ -110,7 +108,9 @@ class Search:
     """Whether it was in a view before, so that it never fails but begins alone."""
     given: tuple[Address, ...]
     """The contacts that it began with."""
-    offer: Offer | None = None
+    accepted: Accepted | None = None
+    """The SYNC that lets it in; there is nothing to fetch."""
+    accepted_at: float = 0.0
     is_tried: bool = False
     """Whether a leader is about to let it in."""
 

@@ -17,7 +17,7 @@ from stablecast.membership.change import Change
 from stablecast.membership.lobby import Lobby
 from stablecast.membership.messages import MembershipFrame, Proposal
 from stablecast.membership.outlook import Outlook
-from stablecast.membership.place import InView, Phase, Place, Search, phase_of
+from stablecast.membership.place import Accepted, InView, Phase, Place, Search, phase_of
 from stablecast.membership.view import Address, MemberInfo, View
 
 NOTHING: Proposal = (0, 0)
@@ -128,6 +128,13 @@ class State:
         return self.place if isinstance(self.place, Search) else None
 
     @property
+    def seeking(self) -> Search:
+        """The search for a view, for functions that run only during one."""
+        if not isinstance(self.place, Search):
+            raise RuntimeError(f"not in search of a view, but {self.phase.value}")
+        return self.place
+
+    @property
     def view(self) -> View | None:
         """The present view, None if there is none."""
         return self.place.view if isinstance(self.place, InView) else None
@@ -137,6 +144,13 @@ class State:
         """The attempt that this process leads, None if it leads none."""
         here = self.in_view
         return None if here is None or here.promise is None else here.promise.change
+
+    @property
+    def accepted(self) -> Accepted | None:
+        """The last SYNC that this process has accepted, None if there is none."""
+        if isinstance(self.place, InView):
+            return None if self.place.promise is None else self.place.promise.accepted
+        return self.place.accepted if isinstance(self.place, Search) else None
 
     @property
     def promised(self) -> Proposal:
