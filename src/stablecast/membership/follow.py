@@ -33,7 +33,7 @@ ASK_EVERY = 10
 
 
 def on_prepare(state: State, frame: Prepare, sender: Peer, now: float) -> None:
-    """Stop and report what is here, if the proposal is not smaller than one that was promised."""
+    """Stop and answer FLUSHED with what is here; refuse with PROMISED if a larger proposal was promised."""
     here = state.here
     if here.view.id != frame.view:
         say_elsewhere(state, frame.proposal, frame.view, sender)
@@ -52,7 +52,7 @@ def on_prepare(state: State, frame: Prepare, sender: Peer, now: float) -> None:
 
 
 def on_prepare_outside(state: State, frame: Prepare, sender: Peer, _now: float) -> None:
-    """Answer how that view ended, if it is known, and that this process is in none."""
+    """Answer how that view ended, if it is known, and ELSEWHERE: this process is in none."""
     say_elsewhere(state, frame.proposal, frame.view, sender)
 
 
@@ -77,7 +77,7 @@ def _report(state: State, here: InView, proposal: Proposal) -> Flushed:
 
 
 def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
-    """Accept the SYNC of what was promised, and answer it once everything up to its cut is here."""
+    """Accept the SYNC of the promised proposal, fetch what its cut lacks here, and answer SYNCED then."""
     here = state.here
     if frame.is_for_joiner:
         decline(state, frame, sender)
@@ -94,7 +94,7 @@ def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
 
 
 def on_sync_outside(state: State, frame: Sync, sender: Peer, _now: float) -> None:
-    """Answer how that view ended, if it is known, and that this process is in none."""
+    """Answer how that view ended, if it is known, and ELSEWHERE: this process is in none."""
     if frame.is_for_joiner:
         decline(state, frame, sender)
     else:

@@ -36,7 +36,7 @@ def met(state: State, address: Address, *, is_answer: bool) -> None:
 
 
 def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
-    """Accept to be in the view that it lets this process into; one of a member's is answered as outside."""
+    """Accept the view that it lets this process into; answer ELSEWHERE to one that is for a member."""
     if not frame.is_for_joiner:
         follow.on_sync_outside(state, frame, sender, now)
         return
@@ -72,7 +72,7 @@ def on_trial(state: State, frame: Trial, sender: Peer, now: float) -> None:
 
 
 def on_redirect(state: State, frame: Redirect, _sender: Peer, _now: float) -> None:
-    """Ask who was named too."""
+    """Ask the process that was named, too."""
     search, contact = state.seeking, (frame.host, frame.port)
     if contact != state.me.address and search.add(contact):
         moves.ask_contact(state, contact)

@@ -28,7 +28,7 @@ ASK_ALL_EVERY = 10
 
 
 def on_flushed(state: State, frame: Flushed, sender: Peer, now: float) -> None:
-    """Take the report; with the last one the attempt goes on to SYNC."""
+    """Take the report; with the last one the attempt goes on, and SYNC is sent."""
     change = state.change
     if change is None or change.proposal != frame.proposal:
         on_late_answer(state, frame, sender, now)
@@ -50,7 +50,7 @@ def on_synced(state: State, frame: Synced, sender: Peer, now: float) -> None:
 
 
 def on_late_answer(state: State, frame: Flushed | Synced, sender: Peer, _now: float) -> None:
-    """Tell who still waits for an attempt that is over what became of it."""
+    """Tell the sender what became of an attempt that is over: INSTALL, ELSEWHERE or PROMISED."""
     proposal, view = frame.proposal, state.view
     if state.past.knows(proposal):
         state.send(Install(proposal), sender)
