@@ -126,7 +126,7 @@ def test_a_member_that_answers_a_late_frame_from_the_same_view_is_not_taken_for_
     clock, _network, processes = group_of(3)
     leader, member = processes[0].engine.agreement, processes[1]
     view = leader.view
-    frame = Elsewhere(leader._installed_by, view)
+    frame = Elsewhere((view.epoch, leader.me.session), view)
     processes[0].engine._do(
         leader.receive(frame, member.engine.session, member.transport.address, clock.now), clock.now
     )
@@ -217,8 +217,8 @@ def test_who_gave_up_waiting_for_a_view_is_not_in_it_under_the_same_incarnation(
     assert clock.run_until(lambda: third.labels == ("m2",))
     network.heal()
     assert clock.run_until(lambda: search.state == "joining")
-    assert clock.run_until(lambda: search._pending is not None)
-    accepted = search._pending.view.member(third.engine.session).incarnation
+    assert clock.run_until(lambda: search.coming_view is not None)
+    accepted = search.coming_view.member(third.engine.session).incarnation
     network.partition([third.transport])
     assert clock.run_until(lambda: third.labels != () and len(third.labels) == 1)
     assert search.me.incarnation > accepted

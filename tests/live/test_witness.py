@@ -67,7 +67,7 @@ def begin_a_view_late(run):
     leader, *others = run.players
     run._start("newcomer")
     others.append(run.players[-1])
-    assert run.clock.run_until(lambda: all(player.engine.agreement._has_cut for player in others))
+    assert run.clock.run_until(lambda: all(player.engine.agreement.coming_view for player in others))
     leader.transport.pause()
     assert run.clock.run_until(lambda: are_together(others))
     run.clock.run_until(run.clock.now + 0.5)

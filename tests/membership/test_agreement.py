@@ -7,15 +7,8 @@ from view_world import Broken, Process, World
 
 from stablecast.errors import InvalidInput
 from stablecast.membership.actions import JoinFailed, Left, Timing
-from stablecast.membership.change import (
-    REMEMBERED_BYTES,
-    Change,
-    cut_and_holders,
-    keeps_line,
-    next_view,
-    without_oldest,
-)
-from stablecast.membership.merging import precedence
+from stablecast.membership.change import Change, cut_and_holders
+from stablecast.membership.merge import precedence
 from stablecast.membership.messages import (
     Elsewhere,
     Farewell,
@@ -30,6 +23,7 @@ from stablecast.membership.messages import (
     Sync,
     Synced,
 )
+from stablecast.membership.next_view import REMEMBERED_BYTES, keeps_line, next_view, without_oldest
 from stablecast.membership.view import MemberInfo, View
 
 AFTER_A_CRASH = 5.0

@@ -186,7 +186,7 @@ class Process:
                     self.begin(action)
                 case Dissolved():
                     assert self.view is not None
-                    self.world.watch.ends_view(self, self.view, self.machine._ended[self.view.id])
+                    self.world.watch.ends_view(self, self.view, self.machine.ended_by(self.view.id))
                     self.enter(None)
                 case Left() | JoinFailed():
                     self.outcome = action

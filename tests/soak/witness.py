@@ -279,7 +279,7 @@ class Witness:
     def dissolved(self) -> None:
         """Take note that the view has ended and no other one has begun."""
         stay = self.stays[-1]
-        self._end(stay, self.engine.agreement._ended[stay.view.id])
+        self._end(stay, self.engine.agreement.ended_by(stay.view.id))
 
     def crashed(self) -> None:
         """Take note that the process is no more: nobody may be left of its view to say so."""

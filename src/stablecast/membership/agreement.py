@@ -13,39 +13,37 @@ Promise
 Not promised
     That there is only one view at a time: each part of a group that is split goes on, and they merge later.
 How
-    ``following`` says why a change is safe; ``leading`` who drives it; ``joining`` and ``merging`` how
-    processes and views find each other.  ``docs/live-internals.md`` has the messages.
+    ``state`` and ``place`` are what a process knows; ``transitions`` is the table of what each frame does in
+    each phase.  ``follow`` says why a change is safe, ``attempt`` and ``lead`` drive it, ``install`` ends it;
+    ``join``, ``admit``, ``merge`` and ``leave`` are how processes and views find and leave each other.
+    ``docs/live-internals.md`` has the messages.
 """
 
 from __future__ import annotations
 
-from stablecast.membership.actions import Action
-from stablecast.membership.joining import Newcomer
-from stablecast.membership.merging import describe, fit_together, precedence
-from stablecast.membership.messages import (
-    Elsewhere,
-    Farewell,
-    Flushed,
-    Install,
-    Installed,
-    Join,
-    Leave,
-    MembershipFrame,
-    Prepare,
-    Probe,
-    Promised,
-    Redirect,
-    Refuse,
-    Sync,
-    Synced,
-    Trial,
-    TrialPassed,
-)
-from stablecast.membership.standing import NOTHING, Peer
-from stablecast.membership.view import Address, View
+from collections.abc import Sequence
+
+from stablecast.errors import InvalidInput
+from stablecast.membership import attempt, follow, install, join, lead, leave, merge, moves, transitions
+from stablecast.membership.actions import Action, Numbers, Randomness, Timing
+from stablecast.membership.lobby import Lobby
+from stablecast.membership.messages import MembershipFrame, Proposal
+from stablecast.membership.place import Phase
+from stablecast.membership.state import Peer, State
+from stablecast.membership.view import Address, MemberInfo, View
+
+IN_WORDS = {
+    Phase.NEW: "new",
+    Phase.SEEKING: "joining",
+    Phase.MEMBER: "member",
+    Phase.FOLLOWING: "changing view",
+    Phase.LEADING: "changing view",
+    Phase.DEPARTING: "leaving",
+    Phase.DONE: "done",
+}
 
 
-class Agreement(Newcomer):
+class Agreement:
     """One process: joins, follows, leads, leaves and merges.
 
     Parameters
@@ -63,274 +61,149 @@ class Agreement(Newcomer):
         How long things take.
     """
 
-    _ticks = 0
-    _tick_at: float | None = None
-    _gather_at: float | None = None
-    _probe_at = 0.0
-    _leave_by: float | None = None
+    def __init__(
+        self,
+        me: MemberInfo,
+        *,
+        group: str,
+        protocol: str,
+        rng: Randomness,
+        numbers: Numbers,
+        timing: Timing | None = None,
+    ) -> None:
+        timing = timing or Timing()
+        lobby = Lobby(patience=2 * timing.joiner_timeout)
+        self._state = State(me, group, protocol, timing, rng, numbers, lobby)
+
+    @property
+    def view(self) -> View | None:
+        """The present view, None if there is none."""
+        return self._state.view
+
+    @property
+    def me(self) -> MemberInfo:
+        """What this process is in its view, or asks to be in the next one."""
+        return self._state.me
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process is the first of its view that it does not believe gone."""
+        return self._state.leads
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether nothing may be sent: the view is about to end."""
+        return self._state.phase in transitions.STOPPED
 
     @property
     def state(self) -> str:
         """What this process is doing, for people."""
-        if self._is_finished:
-            return "done"
-        if self._leave_by is not None:
-            return "leaving"
-        if self.view is None:
-            return "joining" if self._search is not None else "new"
-        return "changing view" if self._stopped else "member"
+        phase = self._state.phase
+        is_leaving = self._state.leave_by is not None and phase is not Phase.DONE
+        return "leaving" if is_leaving else IN_WORDS[phase]
 
-    def suspect(self, sessions: frozenset[int], now: float) -> list[Action]:
-        """Take the present set of members that were not heard of for long."""
-        if self.view is not None:
-            others = frozenset(self.view.sessions) - {self.me.session}
-            self._suspected = sessions & others
-            if self._change is not None and self._change.takes(self._suspected):
-                self._restart(now)
-            self._consider(now)
+    @property
+    def coming_view(self) -> View | None:
+        """The view that this process has agreed to and that may begin at any moment, if there is one."""
+        accepted = self._state.accepted
+        return accepted.sync.view if accepted is not None and accepted.has_cut else None
+
+    def ended_by(self, view_id: int) -> Proposal | None:
+        """Return by which proposal an earlier view ended here, None if it is not known (any more)."""
+        return self._state.past.ended.get(view_id)
+
+    def start_alone(self, now: float) -> list[Action]:
+        """Begin a view of this process alone, on the main line; it has to be new."""
+        if self._state.phase is Phase.NEW:
+            join.begin_alone(self._state, self._state.group, "started", now)
         return self._done(now)
 
-    def leave_out(self, session: int, reason: str, now: float) -> list[Action]:
-        """Go on without a member that lives; the leader does, or the next one if it is the leader itself."""
-        leader = self._leader()
-        is_other = self.view is not None and self.view.rank_of(session) >= 0 and session != self.me.session
-        if is_other and leader is not None and leader.session in (self.me.session, session):
-            self._left_out[session] = reason
-            if self._change is not None and self._change.takes([session]):
-                self._restart(now)
-            self._consider(now)
+    def join(self, contacts: Sequence[Address], now: float) -> list[Action]:
+        """Look for a view through these addresses; this process has to be new."""
+        if not contacts:
+            raise InvalidInput("no contact to join through: accepted is at least one (host, port)")
+        if self._state.phase is Phase.NEW:
+            self._state.seeds = tuple(dict.fromkeys(contacts))
+            moves.seek(self._state, self._state.seeds, now, is_again=False)
         return self._done(now)
 
     def leave(self, now: float) -> list[Action]:
         """Leave the group; ``Left`` follows, at the latest when nobody has answered for long."""
-        if self._is_finished or self._leave_by is not None:
-            return self._done(now)
-        self._leave_by = now + self.timing.join_timeout
-        if self.view is None:
-            self._search = None
-            self._finish("left")
-        else:
-            self._ask_to_leave(now)
+        leave.leave(self._state, now)
+        return self._done(now)
+
+    def leave_out(self, session: int, reason: str, now: float) -> list[Action]:
+        """Go on without a member that lives; the leader does, or the next one if it is the leader itself."""
+        leave.leave_out(self._state, session, reason, now)
+        return self._done(now)
+
+    def suspect(self, sessions: frozenset[int], now: float) -> list[Action]:
+        """Take the present set of members that were not heard of for long."""
+        leave.suspect(self._state, sessions, now)
+        return self._done(now)
+
+    def receive(self, frame: MembershipFrame, session: int, address: Address, now: float) -> list[Action]:
+        """Take in a frame from a trusted session, not this one's own; what is out of place is ignored."""
+        transitions.take(self._state, frame, Peer(session, address), now)
         return self._done(now)
 
     def have_cut(self, now: float) -> list[Action]:
         """Take note that everything up to the last ``GetUpTo`` is here."""
-        self._fetched(now)
+        install.have_cut(self._state, now)
         return self._done(now)
 
     def saw_frame_of(self, view_id: int, now: float) -> list[Action]:
         """Take note that a frame of this view has come: if it is the next one here, it has begun."""
-        self._install_if_begun(view_id, now)
+        install.if_begun(self._state, view_id, now)
         return self._done(now)
 
-    def receive(self, frame: MembershipFrame, session: int, address: Address, now: float) -> list[Action]:
-        """Take in a frame from a trusted session; what is out of place is ignored."""
-        if not self._is_finished:
-            self._dispatch(frame, Peer(session, address), now)
+    def met(self, address: Address, now: float, *, is_answer: bool = False) -> list[Action]:
+        """Take note that a process at this address can now be spoken to, since it answered or asked."""
+        merge.met(self._state, address, now)
+        join.met(self._state, address, is_answer=is_answer)
         return self._done(now)
-
-    def _dispatch(self, frame: MembershipFrame, sender: Peer, now: float) -> None:
-        match frame:
-            case Prepare():
-                self._on_prepare(frame, sender, now)
-            case Sync(old=0):
-                self._on_sync_for_joiner(frame, sender, now)
-            case Sync():
-                self._on_sync(frame, sender, now)
-            case Install():
-                self._on_install(frame, sender, now)
-            case Flushed():
-                self._on_flushed(frame, sender, now)
-            case Synced():
-                self._on_synced(frame, sender, now)
-            case Installed():
-                self._on_installed(frame, sender, now)
-            case Promised():
-                self._on_promised(frame, sender, now)
-            case Elsewhere():
-                self._on_elsewhere(frame, sender, now)
-            case Join():
-                self._on_join(frame, sender, now)
-            case Redirect():
-                self._on_redirect(frame)
-            case Refuse():
-                self._on_refuse(frame, now)
-            case Trial():
-                self._on_trial(frame, sender, now)
-            case TrialPassed():
-                self._on_trial_passed(frame, sender, now)
-            case Leave():
-                self._on_leave(frame, sender, now)
-            case Farewell():
-                self._on_farewell(frame, sender, now)
-            case Probe():
-                self._on_probe(frame, sender, now)
-            case _:
-                pass
 
     def next_timer(self) -> float | None:
         """Return when ``handle_timer`` is to be called, None if not at all."""
-        if self._is_finished:
+        state = self._state
+        if state.phase is Phase.DONE:
             return None
-        times = [] if self._tick_at is None else [self._tick_at]
-        if self._gather_at is not None:
-            times.append(self._gather_at)
-        if self.view is not None:
-            times.append(self._probe_at)
-        return min(times, default=None)
+        probe_at = None if state.in_view is None else state.in_view.probe_at
+        times = (state.timers.tick_at, state.timers.gather_at, probe_at)
+        return min((time for time in times if time is not None), default=None)
 
     def handle_timer(self, now: float) -> list[Action]:
         """Do what is due."""
-        if self._is_finished:
-            return self._done(now)
-        if self._tick_at is not None and now >= self._tick_at:
-            self._tick_at = None  # _done sets the next one
-            self._ticks += 1
-            self._repeat_leading(self._ticks, now)
-            self._repeat_joining(self._ticks, now)
-            self._repeat_following(self._ticks, now)
-            self._repeat_leaving(now)
-        self._consider(now)
-        if self.view is not None and now >= self._probe_at:
-            self._probe(self.view, now)
+        state, timers = self._state, self._state.timers
+        if timers.tick_at is not None and now >= timers.tick_at:
+            timers.tick_at = None  # _done sets the next one
+            timers.ticks += 1
+            for repeat in (lead.repeat, join.repeat, follow.repeat, leave.repeat):
+                repeat(state, now)
+        attempt.consider(state, now)
+        merge.probe(state, now)
         return self._done(now)
 
     def _done(self, now: float) -> list[Action]:
-        """Set the timers: the ticks go on while there is something to repeat or to wait for."""
-        first = self._lobby.ready_since()
-        gathered_at = now if first is None else first + self.timing.gather
-        self._gather_at = gathered_at if gathered_at > now else None
+        """Set the timers, and hand over what there is to do.
+
+        The ticks go on while there is something to repeat or to wait for.
+        """
+        state, timers = self._state, self._state.timers
+        first = state.lobby.ready_since()
+        gathered_at = now if first is None else first + state.timing.gather
+        timers.gather_at = gathered_at if gathered_at > now else None
         is_active = (
-            self._stopped
-            or self._search is not None
-            or self._announcement is not None
-            or self._leave_by is not None
+            state.phase in (*transitions.STOPPED, Phase.SEEKING)
+            or state.announcement is not None
+            or state.leave_by is not None
             or first is not None
         )
         if not is_active:
-            self._tick_at = None
-        elif self._tick_at is None:
-            self._tick_at = now + self.timing.repeat_every
-        return super()._done(now)
-
-    def _repeat_following(self, ticks: int, now: float) -> None:
-        """Ask after a view change that does not come to an end."""
-        if not self._stopped or self._change is not None or self.view is None or ticks % 10:
-            return
-        quiet = now - self._news
-        leader = self.view.member(self._promised[1])
-        if quiet > self.timing.stall / 2 and leader is not None and leader.session != self.me.session:
-            is_synced = self._has_cut and self._pending is not None
-            if is_synced and self._pending is not None and self._pending.proposal == self._promised:
-                self._send(Synced(self._promised), leader)
-            elif self._flushed is not None:
-                self._send(self._flushed, leader)
-        first = self._leader()
-        if quiet > self.timing.stall and first is not None and first.session != self.me.session:
-            self._send(Promised(NOTHING, self._promised), first)
-
-    def _ask_to_leave(self, now: float) -> None:
-        leader = self._leader()
-        if self.view is None or leader is None:
-            return
-        self._leavers.add(self.me.session)
-        if leader.session == self.me.session:
-            self._consider(now)
-        else:
-            self._send(Leave(self.view.id), leader)
-
-    def _repeat_leaving(self, now: float) -> None:
-        if self._leave_by is None or self._is_finished:
-            return
-        if now >= self._leave_by:
-            self._finish("nobody answered")
-        else:
-            self._ask_to_leave(now)
-
-    def _on_farewell(self, frame: Farewell, sender: Peer, now: float) -> None:
-        """Be done, if that was wanted; otherwise go on without those who went on without this process."""
-        view = self.view
-        if view is None or frame.view != view.id or view.rank_of(sender.session) < 0:
-            return
-        if self._leave_by is not None:
-            self._finish("left")
-            return
-        moved = {sender.session, *frame.stay} & set(view.sessions) - {self.me.session}
-        self._gone |= moved
-        if self._change is not None and self._change.takes(moved):
-            self._restart(now)
-        self._consider(now)
-
-    def _began(self, now: float) -> None:
-        self._outlook.know(self._seeds)
-        self._probe_at = now + (self.timing.repeat_every if self.leads else self._probe_wait())
-
-    def _after_install(self, old: View | None, sync: Sync, now: float) -> None:
-        super()._after_install(old, sync, now)
-        for address in reversed(sync.places):
-            self._outlook.remember(address, now)
-        here = () if sync.view is None else sync.view.members
-        for member in () if old is None else old.members:
-            if member not in here and member.session not in sync.left:
-                self._outlook.remember(member.address, now)
-        self._consider(now)
-
-    def _probe(self, view: View, now: float) -> None:
-        """Look whether there is another view of this group, and let it know of this one.
-
-        The leader does it often; the others together about as often, for each may know other places.
-        """
-        self._probe_at = now + self._probe_wait()
-        if self._leave_by is None:
-            for address in self._outlook.next_places(view, now):
-                self._send_to_address(self._description(view), address)
-
-    def _probe_wait(self) -> float:
-        wait = self.timing.probe_every * (0.75 + self._rng.random() / 2)
-        others = 0 if self.view is None or self.leads else len(self.view.members)
-        return wait * max(10, others) if others else wait
-
-    def _description(self, view: View, *, answer: bool = False) -> Probe:
-        leader = self._leader() or self.me
-        return describe(view, leader.address, group=self.group, protocol=self.protocol, answer=answer)
-
-    def met(self, address: Address, now: float, *, is_answer: bool = False) -> list[Action]:
-        """Take note that a process at this address can now be spoken to."""
-        view = self.view
-        if view is not None and address in self._outlook.places(view, now):
-            self._send_to_address(self._description(view), address)
-        return super().met(address, now, is_answer=is_answer)
-
-    def _on_probe(self, frame: Probe, sender: Peer, now: float) -> None:
-        """Answer; and dissolve into a better view, once it has answered a probe of this one."""
-        self._install_if_begun(frame.view, now)
-        view = self.view
-        if view is None or frame.view == view.id or frame.protocol != self.protocol:
-            return
-        if not frame.answer:
-            self._send(self._description(view, answer=True), sender)
-        if view.rank_of(sender.session) >= 0:
-            if frame.epoch > view.epoch:
-                self._gone.add(sender.session)
-                self._consider(now)
-            return
-        other = (frame.leader_host, frame.leader_port)
-        is_stale = frame.view in self._ended or any(member.address == other for member in view.members)
-        if is_stale or self._change is not None or self._leave_by is not None:
-            return
-        if self.leads:
-            self._weigh(frame, view, other, sender, now)
-        elif frame.answer:  # let that view's leader find the leader of this one
-            self._send_to_address(self._description(view, answer=True), other)
-
-    def _weigh(self, frame: Probe, view: View, other: Address, sender: Peer, now: float) -> None:
-        own = self._description(view)
-        if not fit_together(frame, own):
-            return
-        is_better = precedence(frame) > precedence(own)
-        if is_better and frame.answer:
-            if now >= self._distrust_until:
-                self._merge_into = sender.address  # it lives; the leader that it names may not any more
-                self._consider(now)
-        elif is_better or (frame.answer and other != sender.address):
-            self._send_to_address(own, other)
+            timers.tick_at = None
+        elif timers.tick_at is None:
+            timers.tick_at = now + state.timing.repeat_every
+        if state.in_view is not None:
+            state.in_view.numbers = None
+        out, state.out = state.out, []
+        return out

@@ -10,12 +10,6 @@ import msgspec
 from stablecast.membership.messages import Flushed, Prepare, Proposal, Sync
 from stablecast.membership.view import Address, MemberInfo, View
 
-REMEMBERED_NAMES = 1000
-"""How many names' incarnations a view carries."""
-
-REMEMBERED_BYTES = 16 << 10
-"""How many bytes their names have together at most, beside those of members."""
-
 NAMED = 3
 """How many members a reason names."""
 
@@ -38,6 +32,8 @@ class Change:
     sync: Sync | None = None
     """What the second phase asks for, once it has begun."""
     joiners: tuple[MemberInfo, ...] = ()
+    longest_trip: float = 0.0
+    """Seconds of the longest round trip to one that joins."""
     synced: set[int] = field(default_factory=set)
 
     @property
@@ -76,8 +72,8 @@ class Change:
         *,
         reason: str = "",
         places: tuple[Address, ...] = (),
-    ) -> None:
-        """Go to the second phase, with a cut from all answers."""
+    ) -> Sync:
+        """Go to the second phase, with a cut from all answers; return what it asks for."""
         cut, holders = cut_and_holders(self.old, self.survivors + self.leavers, self.flushed)
         numbers = [(self.flushed[m.session].parts, self.flushed[m.session].messages) for m in self.survivors]
         self.joiners = joiners
@@ -94,6 +90,7 @@ class Change:
             places=places,
         )
         self.since = now
+        return self.sync
 
 
 def cut_and_holders(
@@ -111,57 +108,6 @@ def cut_and_holders(
         cut.append(last)
         holders.append(source.session if has.get(source.session) == last else first)
     return tuple(cut), tuple(holders)
-
-
-def next_view(
-    view_id: int,
-    epoch: int,
-    change: Change,
-    joiners: Sequence[MemberInfo],
-    *,
-    group: str,
-) -> View:
-    """Put the next view together: survivors in their order, then joiners with the incarnations they get."""
-    incarnations = dict(change.old.incarnations)
-    newcomers = []
-    for joiner in joiners:
-        given = max(joiner.incarnation, incarnations.pop(joiner.name, 0) + 1, 1)
-        incarnations[joiner.name] = given
-        newcomers.append(msgspec.structs.replace(joiner, incarnation=given))
-    members = (*change.survivors, *newcomers)
-    keeps = keeps_line(len(change.old.members), len(change.survivors), len(change.leavers))
-    return View(
-        id=view_id,
-        epoch=epoch,
-        members=members,
-        line=change.old.line if keeps else side_line(group, view_id),
-        incarnations=without_oldest(incarnations, {member.name for member in members}),
-    )
-
-
-def keeps_line(before: int, stay: int, left: int) -> bool:
-    """Tell whether a view goes on under its name, by how many it had, how many stay and how many left.
-
-    At least half of those who did not leave on their own; of two, either.
-    """
-    return before == 2 or 2 * stay >= before - left
-
-
-def side_line(group: str, view_id: int) -> str:
-    """Return what a view off the main line is called."""
-    return f"{group}~{view_id:016x}"[: len(group) + 9]
-
-
-def without_oldest(incarnations: dict[str, int], members: set[str]) -> dict[str, int]:
-    """Return the incarnations with no more names and bytes than are remembered; members' names stay."""
-    kept = dict(incarnations)
-    size = sum(len(name.encode()) for name in kept if name not in members)
-    for name in [name for name in kept if name not in members]:
-        if len(kept) <= REMEMBERED_NAMES and size <= REMEMBERED_BYTES:
-            break
-        del kept[name]
-        size -= len(name.encode())
-    return kept
 
 
 def in_words(members: Sequence[MemberInfo], what: str) -> str:

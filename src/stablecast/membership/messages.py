@@ -83,6 +83,11 @@ class Sync(Frame, tag=25, frozen=True):
     places: tuple[tuple[str, Whole], ...] = ()
     """Where members were that failed lately, in case they come back."""
 
+    @property
+    def is_for_joiner(self) -> bool:
+        """Whether it lets in a process that is in no view."""
+        return self.old == 0
+
 
 class Synced(Frame, tag=26, frozen=True):
     """I have everything up to the cut."""

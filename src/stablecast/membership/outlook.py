@@ -1,11 +1,9 @@
-"""Finding other views of the same group, and deciding which of two goes on."""
+"""Where other views of the same group may be."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stablecast.membership.capacity import fits, lesser, most_of
-from stablecast.membership.messages import Probe
 from stablecast.membership.view import Address, View
 
 REMEMBERED_FOR = 600.0
@@ -18,31 +16,6 @@ MOST_SHARED = 16
 
 AT_A_TIME = 16
 """How many addresses are probed in one round; the others have their turn in the next ones."""
-
-
-def precedence(probe: Probe) -> tuple[bool, int, int, int]:
-    """Return what views are compared by: the larger one goes on, the other dissolves into it."""
-    return (probe.main, probe.size, probe.epoch, -probe.view)
-
-
-def describe(view: View, leader: Address, *, group: str, protocol: str, answer: bool) -> Probe:
-    """Return how a view introduces itself."""
-    return Probe(
-        view=view.id,
-        epoch=view.epoch,
-        size=len(view.members),
-        main=view.line == group,
-        leader_host=leader[0],
-        leader_port=leader[1],
-        answer=answer,
-        protocol=protocol,
-        most=most_of(view.members),
-    )
-
-
-def fit_together(one: Probe, other: Probe) -> bool:
-    """Tell whether two views can become one."""
-    return fits(one.size + other.size, lesser(one.most, other.most))
 
 
 class Outlook:

@@ -1,0 +1,123 @@
+"""Getting into a view: asking contacts, being let in, or beginning alone; ``admit`` has the other side.
+
+A process without a view asks its contacts again and again, and whomever they name.  A leader that lets it in
+sends it a SYNC, which it accepts at once, since it has nothing to fetch; several may, and the last one that
+was accepted counts.  The view begins with INSTALL, or with the first frame in it (``install``).
+"""
+
+from __future__ import annotations
+
+from stablecast.membership import attempt, follow, moves
+from stablecast.membership.actions import TrustSessions
+from stablecast.membership.messages import Redirect, Refuse, Sync, Synced, Trial, TrialPassed
+from stablecast.membership.next_view import comes_back, is_later
+from stablecast.membership.place import Accepted, Search
+from stablecast.membership.state import Peer, State
+from stablecast.membership.view import Address
+
+SLOWLY = 5
+"""A process that has been named in a SYNC asks only every so many repetitions."""
+
+
+def begin_alone(state: State, line: str, reason: str, now: float) -> None:
+    """Make a view of this process alone, and let in who has asked meanwhile."""
+    moves.begin_alone(state, line, reason, now)
+    attempt.consider(state, now)
+
+
+def met(state: State, address: Address, *, is_answer: bool) -> None:
+    """Ask a contact that can now be spoken to.
+
+    Who answers from an address that was not asked, as a host with several may do, is asked there.
+    """
+    search = state.search
+    if search is not None and (address in search.contacts or (is_answer and search.add(address))):
+        moves.ask_contact(state, address)
+
+
+def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
+    """Accept the view that it lets this process into; answer ELSEWHERE to one that is for a member."""
+    if not frame.is_for_joiner:
+        follow.on_sync_outside(state, frame, sender, now)
+        return
+    search, view = state.seeking, frame.view
+    if view is None or len(frame.numbers) != len(view.members):
+        return
+    mine = view.member(state.me.session)
+    if mine is None or is_later(state.me, mine) or view.epoch <= state.past.last_epoch:
+        return
+    if not _may_switch_to(state, frame, search, now):
+        return
+    if search.accepted is None or search.accepted.sync.proposal != frame.proposal:
+        search.accepted, search.accepted_at = Accepted(frame, has_cut=True), now
+        search.deadline = max(search.deadline, now + state.timing.join_timeout)
+        state.out.append(TrustSessions(frozenset(view.sessions)))
+    state.send(Synced(frame.proposal), sender)
+
+
+def _may_switch_to(state: State, frame: Sync, search: Search, now: float) -> bool:
+    """Stay with what was accepted, but for a larger proposal or after a while."""
+    if search.accepted is None or frame.proposal >= search.accepted.sync.proposal:
+        return True
+    return now >= search.accepted_at + state.timing.joiner_timeout
+
+
+def on_trial(state: State, frame: Trial, sender: Peer, now: float) -> None:
+    """Answer in a datagram of the same size, and give the leader time to let this process in."""
+    search = state.seeking
+    if not search.is_tried:
+        search.is_tried = True
+        search.deadline = max(search.deadline, now + state.timing.join_timeout)
+    state.send(TrialPassed(frame.stamp), sender)
+
+
+def on_redirect(state: State, frame: Redirect, _sender: Peer, _now: float) -> None:
+    """Ask the process that was named, too."""
+    search, contact = state.seeking, (frame.host, frame.port)
+    if contact != state.me.address and search.add(contact):
+        moves.ask_contact(state, contact)
+
+
+def on_refuse(state: State, frame: Refuse, _sender: Peer, now: float) -> None:
+    """Give up, or begin alone if this process was in a view before; not while another view lets it in."""
+    search = state.seeking
+    if search.accepted is not None:
+        return
+    if search.is_again:
+        state.distrust_until = now + state.timing.distrust
+        begin_alone(state, "", f"refused: {frame.reason}", now)
+    else:
+        moves.fail_to_join(state, search, f"refused: {frame.reason}")
+
+
+def repeat(state: State, now: float) -> None:
+    """Ask again, begin alone, or give up."""
+    search = state.search
+    if search is None:
+        return
+    if now >= search.deadline:
+        _end_search(state, search, now)
+    elif search.accepted is None and _may_begin_alone(state, search, now):
+        begin_alone(state, state.group, "nobody else was there", now)
+    elif search.accepted is None or state.timers.ticks % SLOWLY == 0:
+        moves.ask_contacts(state, search)
+
+
+def _may_begin_alone(state: State, search: Search, now: float) -> bool:
+    """Tell whether this process is a contact itself, and those before it had the time to begin."""
+    if search.is_again or search.is_tried or state.me.address not in search.given:
+        return False
+    turns = 1 + search.given.index(state.me.address)
+    patience = min(turns * state.timing.bootstrap_after, 0.9 * state.timing.join_timeout)
+    return now >= search.since + patience
+
+
+def _end_search(state: State, search: Search, now: float) -> None:
+    agreed = None if search.accepted is None else search.accepted.sync.view
+    mine = None if agreed is None else agreed.member(state.me.session)
+    if mine is not None:  # that view may begin, with this process under the incarnation that it accepted
+        state.me = comes_back(state.me, mine)
+    if search.is_again:
+        begin_alone(state, "", "the view to merge into did not answer", now)
+    else:
+        moves.fail_to_join(state, search, f"no answer within {state.timing.join_timeout:g} s")

@@ -1,0 +1,183 @@
+"""What a leader does with the answers to its attempt, and with the lack of them."""
+
+from __future__ import annotations
+
+from stablecast.membership import attempt, install, moves
+from stablecast.membership.change import Change
+from stablecast.membership.messages import (
+    Elsewhere,
+    Flushed,
+    Install,
+    Installed,
+    Promised,
+    Proposal,
+    Synced,
+)
+from stablecast.membership.place import Phase
+from stablecast.membership.state import NOTHING, Peer, State
+from stablecast.membership.view import MemberInfo
+
+LARGEST_BACKOFF = 5
+"""How often the wait after a refusal doubles."""
+
+TRIPS_OF_A_JOINER = 3
+"""Round trips that a joiner has to answer at least."""
+
+ASK_ALL_EVERY = 10
+"""Those who have answered are asked again only every so many repetitions."""
+
+
+def on_flushed(state: State, frame: Flushed, sender: Peer, now: float) -> None:
+    """Take the report; with the last one the attempt goes on, and SYNC is sent."""
+    change = state.change
+    if change is None or change.proposal != frame.proposal:
+        on_late_answer(state, frame, sender, now)
+        return
+    is_whole = len(frame.prefixes) == len(change.old.members)
+    if is_whole and change.sync is None and change.takes([sender.session]):
+        change.flushed[sender.session] = frame
+        attempt.advance(state, change, now)
+
+
+def on_synced(state: State, frame: Synced, sender: Peer, now: float) -> None:
+    """Note that the sender has the cut; with the last one the next view begins."""
+    change = state.change
+    if change is None or change.proposal != frame.proposal:
+        on_late_answer(state, frame, sender, now)
+    elif change.sync is not None:
+        change.synced.add(sender.session)
+        attempt.advance(state, change, now)
+
+
+def on_late_answer(state: State, frame: Flushed | Synced, sender: Peer, _now: float) -> None:
+    """Tell the sender what became of an attempt that is over: INSTALL, ELSEWHERE or PROMISED."""
+    proposal, view = frame.proposal, state.view
+    if state.past.knows(proposal):
+        state.send(Install(proposal), sender)
+    elif proposal[1] != state.me.session:
+        return
+    elif view is None or proposal[0] <= view.epoch:
+        state.send(Elsewhere(proposal, view), sender)
+    elif state.promised > proposal:
+        state.send(Promised(proposal, state.promised), sender)
+
+
+def on_installed(state: State, frame: Installed, sender: Peer, now: float) -> None:
+    """Note that the sender has begun the view, and repeat INSTALL to it no more."""
+    _confirm(state, frame.proposal, sender, now)
+
+
+def _confirm(state: State, proposal: Proposal, sender: Peer, now: float) -> None:
+    announcement = state.announcement
+    if announcement is not None and announcement.proposal == proposal:
+        announcement.waiting.pop(sender.session, None)
+        _check_announcement(state, now)
+
+
+def _check_announcement(state: State, now: float) -> None:
+    """Stop announcing when all know, or it has been long enough; who leaves is done then."""
+    announcement = state.announcement
+    if announcement is None or (announcement.waiting and now < announcement.until):
+        return
+    state.announcement = None
+    if state.phase is Phase.DEPARTING:
+        moves.finish(state, "left")
+
+
+def on_refusal(state: State, frame: Promised, sender: Peer, now: float) -> None:
+    """Give the attempt up, and wait for a while before making a larger proposal."""
+    here = state.here
+    if here.view.rank_of(sender.session) >= 0 and frame.proposal == state.promised < frame.promised:
+        state.past.top = max(state.past.top, frame.promised[0])
+        here.stop_leading()
+        here.refusals = min(here.refusals + 1, LARGEST_BACKOFF)
+        wait = state.timing.repeat_every * 2**here.refusals
+        here.retry_at = now + wait * (0.5 + state.rng.random())
+
+
+def on_call_for_help(state: State, frame: Promised, sender: Peer, now: float) -> None:
+    """Begin a change, as leader, for a member that waits for one that nobody brings to an end."""
+    here = state.here
+    if here.view.rank_of(sender.session) >= 0 and frame.proposal == NOTHING and state.leads:
+        state.past.top = max(state.past.top, frame.promised[0])
+        here.asked_to_unblock = True
+        attempt.consider(state, now)
+
+
+def on_elsewhere(state: State, frame: Elsewhere, sender: Peer, now: float) -> None:
+    """Follow a member into the view that it has begun, or go on without it."""
+    here = state.here
+    if frame.view is not None and install.if_begun(state, frame.view.id, now):
+        return
+    if state.change is not None and frame.proposal == state.change.proposal:
+        state.lobby.drop(sender.session)
+        here.gone.add(sender.session)
+        attempt.begin(state, now)
+    elif _is_not_here(state, frame, sender):
+        here.gone.add(sender.session)
+        attempt.consider(state, now)
+    _confirm(state, frame.proposal, sender, now)
+
+
+def _is_not_here(state: State, frame: Elsewhere, sender: Peer) -> bool:
+    """Tell whether a member says that it is not where this view, or what ends it, has it."""
+    here, proposal = state.here, frame.proposal
+    if frame.view is not None and frame.view.id == here.view.id:  # it answers a frame that came late
+        return False
+    if here.view.rank_of(sender.session) < 0:
+        return False
+    ours = here.promise is not None and proposal == here.promise.proposal and sender.session == proposal[1]
+    return proposal == state.past.installed_by or ours
+
+
+def on_elsewhere_outside(state: State, frame: Elsewhere, sender: Peer, now: float) -> None:
+    """Begin that view, if this process is to be in it; otherwise repeat INSTALL to the sender no more."""
+    if frame.view is None or not install.if_begun(state, frame.view.id, now):
+        _confirm(state, frame.proposal, sender, now)
+
+
+def repeat(state: State, now: float) -> None:
+    """Ask again who has not answered, and give up those who do not for long."""
+    if state.change is not None:
+        _drop_unresponsive(state, state.change, now)
+    change = state.change
+    if change is not None:
+        asks_all = state.timers.ticks % ASK_ALL_EVERY == 0
+        attempt.ask(state, change, change.participants if asks_all else change.awaited())
+    if state.announcement is not None:
+        for member in state.announcement.waiting.values():
+            state.send(Install(state.announcement.proposal), member)
+    _check_announcement(state, now)
+
+
+def _drop_unresponsive(state: State, change: Change, now: float) -> None:
+    here, waited = state.here, now - change.since
+    late = [member for member in change.awaited() if member.session != state.me.session]
+    joiners = [member for member in late if member in change.joiners]
+    patience = max(state.timing.joiner_timeout, TRIPS_OF_A_JOINER * change.longest_trip)
+    if waited >= patience and joiners:
+        _turn_away(state, joiners, now)
+    elif waited >= state.timing.flush_timeout and late:
+        for member in late:
+            here.left_out[member.session] = "did not answer a view change"
+        attempt.begin(state, now)
+    elif waited >= state.timing.flush_timeout and change.awaited():
+        # Only this process lacks something of the cut, and nobody has it to give: where few keep copies,
+        # those may be gone.  The others go on without it, and it comes back.
+        here.gone.update(set(change.old.sessions) - {state.me.session})
+        attempt.begin(state, now)
+
+
+def drop_replaced(state: State, member: MemberInfo, now: float) -> None:
+    """Stop waiting for one that joins if another process asks from its address: it is no more."""
+    joiners = () if state.change is None else state.change.joiners
+    gone = [j for j in joiners if j.address == member.address and j.session != member.session]
+    if gone:
+        _turn_away(state, gone, now)
+
+
+def _turn_away(state: State, joiners: list[MemberInfo], now: float) -> None:
+    """Begin anew without those who join and do not answer."""
+    for member in joiners:
+        state.lobby.turn_away(member, now)
+    attempt.begin(state, now)

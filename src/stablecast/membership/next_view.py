@@ -1,0 +1,87 @@
+"""Which members a view has, under which names and incarnations, and what it is called in traces.
+
+A member is shown by its name and incarnation.  A name that comes back is given the next incarnation: views
+remember the last one of each name, and a process that has been in a view asks for a later one itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from stablecast.membership.change import Change
+from stablecast.membership.view import MemberInfo, View
+
+REMEMBERED_NAMES = 1000
+"""How many names' incarnations a view carries."""
+
+REMEMBERED_BYTES = 16 << 10
+"""How many bytes their names have together at most, beside those of members."""
+
+
+def view_alone(view_id: int, epoch: int, me: MemberInfo, *, line: str) -> View:
+    """Make a view of one process."""
+    given = msgspec.structs.replace(me, incarnation=max(me.incarnation, 1))
+    return View(view_id, epoch, (given,), line, {given.name: given.incarnation})
+
+
+def comes_back(me: MemberInfo, last: MemberInfo) -> MemberInfo:
+    """Return this process as it asks to be let in after it was, or may have been, in a view as ``last``."""
+    return msgspec.structs.replace(me, incarnation=last.incarnation + 1)
+
+
+def is_later(one: MemberInfo, other: MemberInfo) -> bool:
+    """Tell whether a process says that it is a later incarnation than it was."""
+    return one.incarnation > other.incarnation
+
+
+def next_view(
+    view_id: int,
+    epoch: int,
+    change: Change,
+    joiners: Sequence[MemberInfo],
+    *,
+    group: str,
+) -> View:
+    """Put the next view together: survivors in their order, then joiners with the incarnations they get."""
+    incarnations = dict(change.old.incarnations)
+    newcomers = []
+    for joiner in joiners:
+        given = max(joiner.incarnation, incarnations.pop(joiner.name, 0) + 1, 1)
+        incarnations[joiner.name] = given
+        newcomers.append(msgspec.structs.replace(joiner, incarnation=given))
+    members = (*change.survivors, *newcomers)
+    keeps = keeps_line(len(change.old.members), len(change.survivors), len(change.leavers))
+    return View(
+        id=view_id,
+        epoch=epoch,
+        members=members,
+        line=change.old.line if keeps else side_line(group, view_id),
+        incarnations=without_oldest(incarnations, {member.name for member in members}),
+    )
+
+
+def keeps_line(before: int, stay: int, left: int) -> bool:
+    """Tell whether a view goes on under its name, by how many it had, how many stay and how many left.
+
+    At least half of those who did not leave on their own; of two, either.
+    """
+    return before == 2 or 2 * stay >= before - left
+
+
+def side_line(group: str, view_id: int) -> str:
+    """Return what a view off the main line is called."""
+    return f"{group}~{view_id:016x}"[: len(group) + 9]
+
+
+def without_oldest(incarnations: dict[str, int], members: set[str]) -> dict[str, int]:
+    """Return the incarnations with no more names and bytes than are remembered; members' names stay."""
+    kept = dict(incarnations)
+    size = sum(len(name.encode()) for name in kept if name not in members)
+    for name in [name for name in kept if name not in members]:
+        if len(kept) <= REMEMBERED_NAMES and size <= REMEMBERED_BYTES:
+            break
+        del kept[name]
+        size -= len(name.encode())
+    return kept
