@@ -93,7 +93,7 @@ class Agreement:
     @property
     def is_blocked(self) -> bool:
         """Whether nothing may be sent: the view is about to end."""
-        return self._state.phase in transitions.STOPPED
+        return self._state.is_stopped
 
     @property
     def state(self) -> str:
@@ -194,7 +194,8 @@ class Agreement:
         gathered_at = now if first is None else first + state.timing.gather
         timers.gather_at = gathered_at if gathered_at > now else None
         is_active = (
-            state.phase in (*transitions.STOPPED, Phase.SEEKING)
+            state.is_stopped
+            or state.search is not None
             or state.announcement is not None
             or state.leave_by is not None
             or first is not None

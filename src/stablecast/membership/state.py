@@ -140,6 +140,11 @@ class State:
         return self.place.view if isinstance(self.place, InView) else None
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether it is in a view that is about to end."""
+        return isinstance(self.place, InView) and self.place.promise is not None
+
+    @property
     def change(self) -> Change | None:
         """The attempt that this process leads, None if it leads none."""
         here = self.in_view
