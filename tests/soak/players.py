@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from stablecast.live.engine import Engine
-from stablecast.live.keys import Key, Keyring
+from stablecast.live.keys import Keyring
 from stablecast.live.options import Options
 from stablecast.live.pace import PaceOptions
 from stablecast.live.results import Delivery, Event, Settled, ViewChanged
@@ -15,7 +15,9 @@ from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import Address
 from stablecast.testing.endpoint import MemoryTransport
+from tests.soak.history import HistoryRequest
 from tests.soak.schedules import Schedule
+from tests.soak.strangers import SealWatch
 from tests.soak.witness import Knowledge, Witness
 
 GROUP = "soak"
@@ -23,9 +25,12 @@ FULL_AGAIN_S = 0.01
 """After which a message is tried again that may not be sent yet."""
 SHORT_S = 0.05
 """How long all keep a message where only few keep it until it is stable."""
-KEYRING = Keyring((Key(1, bytes(range(32))),))
+WALL_S = 1e8
+"""How far times of day are apart at most."""
 
 Say = Callable[[str], None]
+Ended = Callable[["Player", str], None]
+"""Is told that a process crashed, was cut off, or could not join: what its supervisor sees."""
 
 
 def options_of(schedule: Schedule, name: str) -> Options:
@@ -42,6 +47,7 @@ def options_of(schedule: Schedule, name: str) -> Options:
     return Options(
         group=GROUP,
         protocol=schedule.protocol,
+        protocol_options=dict(schedule.options),
         member=name,
         buffer_bytes=schedule.buffer_bytes,
         deliver=schedule.deliver,
@@ -49,7 +55,8 @@ def options_of(schedule: Schedule, name: str) -> Options:
         copies=schedule.copies or 1,
         short_s=SHORT_S,
         queue_messages=schedule.queue_messages,
-        fail_after=3.0 * patience,
+        history_bytes=schedule.history_bytes,
+        fail_after=schedule.fail_after_s,
         alive_every=0.25 * patience,
         pace=PaceOptions(step_s=schedule.step_s),
         timing=timing,
@@ -61,33 +68,48 @@ class Player:
     """One process; it is the engine's listener."""
 
     def __init__(
-        self, name: str, schedule: Schedule, transport: MemoryTransport, knowledge: Knowledge, say: Say
+        self,
+        name: str,
+        schedule: Schedule,
+        transport: MemoryTransport,
+        knowledge: Knowledge,
+        say: Say,
+        *,
+        ring: Keyring | None = None,
+        ended: Ended = lambda player, why: None,
     ) -> None:
         self.name = name
         self.schedule = schedule
         self.transport = transport
+        self.ring = ring
         self.witness = Witness(name, knowledge)
+        self._rng = random.Random(f"{schedule.seed} {name} {transport.seed}")
+        transport.largest = self._rng.choice(schedule.largest)
         self.engine = Engine(
             options_of(schedule, name),
             transport,
             self,
             address=transport.address,
-            keyring=KEYRING if schedule.is_keyed else None,
+            keyring=ring,
             log=self.witness,
+            time_offset_s=self._rng.uniform(0, WALL_S),
         )
         self.witness.engine = self.engine
-        self.left_to_send = schedule.messages
+        SealWatch(self.engine.seal, self.witness.complain)
+        self.left_to_send = schedule.messages if self._rng.random() < schedule.senders else 0
         self.is_leaving = False
         self.has_ended = False
         """Whether it has crashed, left, or could not join."""
-        self.could_not_join = False
+        self.could_not_join = ""
+        """Why, if it could not."""
         self.is_slow = False
         """Whether its application takes nothing at present."""
-        self._rng = random.Random(f"{schedule.seed} {name} {transport.seed}")
         self._say = say
+        self._ended = ended
         self._queue: deque[int] = deque()
         self._is_reading = False
         self._is_sending = False
+        self._history: HistoryRequest | None = None
         self._size = self._draw_size()
 
     def start(self, contacts: list[Address]) -> None:
@@ -101,6 +123,7 @@ class Player:
         self.transport.crash()
         self.witness.crashed()
         self.end()
+        self._ended(self, "crashed")
 
     def end(self) -> None:
         """Do nothing any more."""
@@ -112,6 +135,11 @@ class Player:
         self.is_leaving = True
         self.transport.call_at(self.transport.now(), self.engine.leave)
 
+    def rotate(self, ring: Keyring) -> None:
+        """Take other keys."""
+        self.ring = ring
+        self.engine.seal.rotate(ring)
+
     def read_again(self) -> None:
         """Take deliveries again after a while without."""
         self.is_slow = False
@@ -121,6 +149,12 @@ class Player:
 
     def _draw_size(self) -> int:
         return self._rng.choice(self.schedule.sizes)
+
+    def send_one_more(self) -> None:
+        """Send another message when all were sent."""
+        self.left_to_send += 1
+        self._size = 1
+        self.transport.call_at(self.transport.now(), self._send_some)
 
     def _send_some(self) -> None:
         """Send a burst, as far as there is room, and come back for the rest or for the next one."""
@@ -166,21 +200,31 @@ class Player:
         self._say(f"{self.name}: {event}")
         if isinstance(event, ViewChanged):
             self.witness.view_began()
+            self._ask_history()
             if not self._is_sending:
                 self._is_sending = True
                 self.transport.call_at(self.transport.now() + self._rng.random() / 10, self._send_some)
         elif isinstance(event, Settled):
             self.witness.dissolved()
+            self._ended(self, "cut off")
 
     def went_on(self) -> None:
         """Look what became of one's own messages."""
         self.witness.judge_outcomes()
+        if self._history is not None:
+            self._history.go_on()
+
+    def _ask_history(self) -> None:
+        """As a newcomer, ask for what was sent before."""
+        if self.schedule.history_bytes and self._history is None and self.engine.counters.views == 1:
+            self._history = HistoryRequest(self.engine, self.witness)
 
     def join_failed(self, tried: tuple[Address, ...], reason: str) -> None:
         """Give up; the run starts another process in its place."""
         self._say(f"{self.name}: cannot join: {reason}")
-        self.could_not_join = True
+        self.could_not_join = reason
         self.end()
+        self._ended(self, "could not join")
 
     def has_left(self, reason: str) -> None:
         """Be gone."""

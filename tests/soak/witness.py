@@ -2,11 +2,14 @@
 
 A ``Witness`` sits at a process as its log and follows its deliveries; all witnesses share one ``Knowledge``,
 which no process has.  Whatever contradicts a promise raises ``Broken`` at the moment at which it happens.
+Events are kept with the time at which they really happened: clocks of processes differ, and what a trace says of
+different members is judged as if they did not.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -57,7 +60,9 @@ class Stay:
 class Knowledge:
     """What is true of a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+        """Returns the time that really is."""
         self.sent: dict[Key, list[SentMessage]] = {}
         self.has: dict[Key, dict[Key, int]] = {}
         """For each member, the last message of each source that has come to it."""
@@ -67,6 +72,10 @@ class Knowledge:
         """For each view the one that its survivors were in before."""
         self.witnesses: list[Witness] = []
         self.events: list[Noted] = []
+
+    def now_us(self) -> int:
+        """Return the time as traces have it."""
+        return round(self.now() * 1e6)
 
     def lacks(self, member: Key, source: Key, seq: int) -> bool:
         """Tell whether a message has not come to a member."""
@@ -92,10 +101,15 @@ class Witness:
         self._labels: dict[str, Key] = {}
         self._frontier: dict[Key, int] = {}
         self._judged: dict[str, int] = {}
+        self._last_us = 0
         knowledge.witnesses.append(self)
 
     def _broken(self, what: str) -> Broken:
-        return Broken(f"{self.name} at {self.engine.transport.now():.6f} s: {what}")
+        return Broken(f"{self.name} at {self._knowledge.now():.6f} s: {what}")
+
+    def complain(self, what: str) -> None:
+        """Raise what somebody else has found."""
+        raise self._broken(what)
 
     def _key(self, label: str) -> Key:
         return self._labels[label]
@@ -211,13 +225,20 @@ class Witness:
     def _note(self, event: Event) -> None:
         here = self.engine.in_view
         assert here is not None
-        self._knowledge.events.append(Noted(event, here.view.id))
+        self._write(event, here.view.id)
 
     def _note_claim(self, event: Event) -> None:
         """Take note of what is said of those who go on: when a view has ended, it is said of the next one."""
         here, following = self.engine.in_view, self.engine.agreement.view
         assert here is not None
-        self._knowledge.events.append(Noted(event, (following or here.view).id))
+        self._write(event, (following or here.view).id)
+
+    def _write(self, event: Event, view: int) -> None:
+        """Keep an event with its true time; the one that it has may be wrong, but must not go back."""
+        if event.time_us < self._last_us:
+            raise self._broken(f"its trace goes back in time, from {self._last_us} to {event.time_us} us")
+        self._last_us = event.time_us
+        self._knowledge.events.append(Noted(event._replace(time_us=self._knowledge.now_us()), view))
 
     # Views
 
@@ -247,7 +268,7 @@ class Witness:
         return before.view
 
     def _end(self, stay: Stay, by: tuple[int, ...]) -> None:
-        stay.end, stay.ended_us = by, self.engine.time_us(self.engine.transport.now())
+        stay.end, stay.ended_us = by, self._knowledge.now_us()
 
     def _check_stream(self, member: MemberInfo, begins_after: int, old: View | None) -> None:
         """Check that a view begins where each source's part in the one before has ended.
@@ -295,6 +316,15 @@ class Witness:
             raise self._broken(f"message {seq} of {delivery.source} was delivered, and not the next one")
         if delivery.payload != self._knowledge.sent[key][seq - 1].payload:
             raise self._broken(f"message {seq} of {delivery.source} was delivered with another content")
+        if self.engine.options.deliver == "stable":
+            self._check_everyone_has(key, seq, "delivered as stable")
+
+    def got_history(self, source: str, found: list[Delivery]) -> None:
+        """Check that what a newcomer got of before its time is what was sent then."""
+        sent = self._knowledge.sent[self._key(source)]
+        for seq, delivery in enumerate(found, 1):
+            if (delivery.source, delivery.seq) != (source, seq) or delivery.payload != sent[seq - 1].payload:
+                raise self._broken(f"message {seq} of {source} is another one in its history")
 
     def judge_outcomes(self) -> None:
         """Check what receipts would say of messages that have become stable."""
