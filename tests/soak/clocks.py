@@ -1,8 +1,9 @@
 """A clock of one's own for each process: it runs fast or slow, and jumps.
 
-What a process takes for the time never goes back, since that is what a transport promises (a monotonic clock).  It may
-go forward at once, as after a machine was suspended, and it may drift.  What a trace has in it, the time of day, is
-that clock and an offset that each process draws when it starts, so from one process to the next it jumps both ways.
+What a process takes for the time never goes back, since that is what a transport promises (a monotonic
+clock).  It may go forward at once, as after a machine was suspended, and it may drift.  What a trace has in
+it, the time of day, is that clock and an offset that each process draws when it starts, so from one process
+to the next it jumps both ways.
 """
 
 from __future__ import annotations

@@ -47,12 +47,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--only",
         metavar="KIND",
-        help=f"those alone that have this: {', '.join((*KINDS, *SIZES))}, a protocol, or another trait of the table",
+        help=f"those that have it: {', '.join((*KINDS, *SIZES))}, a protocol, or another row of the table",
     )
     parser.add_argument("--seed", type=int, help="run this one alone")
     parser.add_argument("--keep", help="with --seed: only these of its faults, such as 0,2")
     parser.add_argument("--verbose", action="store_true", help="with --seed: tell what happens")
-    parser.add_argument("--shrink", action="store_true", help="with --seed: find the faults that it takes to fail")
+    parser.add_argument(
+        "--shrink", action="store_true", help="with --seed: find the faults that it takes to fail"
+    )
     asked = parser.parse_args(arguments)
     if asked.seed is not None:
         return _run_one(asked)

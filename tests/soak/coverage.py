@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 
 from stablecast.live.choice import live_protocols
 from tests.soak.faults import KINDS
@@ -21,7 +21,7 @@ class Coverage:
         self._totals: Counter[str] = Counter()
         self._had: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
-        self._cpu_of: Counter[str] = Counter()
+        self._cpu_of: defaultdict[str, float] = defaultdict(float)
 
     def add(self, schedule: Schedule, outcome: Outcome) -> None:
         """Count a schedule that was run."""
@@ -33,7 +33,7 @@ class Coverage:
         for name in (*schedule.traits, schedule.protocol, schedule.size):
             self._had[name] += 1
             self._failed[name] += bool(outcome.problem)
-            self._cpu_of[name] += outcome.cpu_s  # type: ignore[assignment]
+            self._cpu_of[name] += outcome.cpu_s
 
     def __str__(self) -> str:
         """Tell it as a table, a block for each kind of thing."""
@@ -46,7 +46,7 @@ class Coverage:
         told = f"{self.schedules:,} schedules, {totals}, {self.failed} failed; {mean_ms:.0f} ms of CPU each"
         return "\n".join([*lines, told])
 
-    def _block(self, name: str, rows: tuple[str, ...] | list[str]) -> Iterator[str]:
+    def _block(self, name: str, rows: Iterable[str]) -> Iterator[str]:
         yield f"{name:20} schedules  failed  ms of CPU each"
         for row in rows:
             mean_ms = 1000 * self._cpu_of[row] / max(self._had[row], 1)

@@ -1,8 +1,9 @@
 """Faults: what may befall the processes and the links of a run, and how they are drawn.
 
-A fault names no process: it says how to choose among those that live when it comes (``who`` seeds the choice),
-so a fault means something whatever happened before it.  That also lets a schedule be shrunk by leaving faults
-out.  Durations lie around the silence after which a member counts as failed, from far below to above it.
+A fault names no process: it says how to choose among those that live when it comes (``who`` seeds the
+choice), so a fault means something whatever happened before it.  That also lets a schedule be shrunk by
+leaving faults out.  Durations lie around the silence after which a member counts as failed, from far below
+to above it.
 """
 
 from __future__ import annotations
@@ -38,16 +39,17 @@ HOWS: dict[str, tuple[str, ...]] = {
 """
 Every kind of fault, and in which ways it happens:
 
-``crash``: a process ends without a word.  ``restart``: the same, and later another one takes its name and address.
-``crash-loop``: the same again and again, each time at once.  ``pause``: it stops, as by SIGSTOP, and goes on later.
-``slow``: its application takes nothing for a while.  ``leave``, ``join``: a process leaves, or a new one joins.
-``mass-join``, ``mass-leave``, ``mass-crash``: so does a share of all at one moment; who crashed stays away, or another
-process takes its place.  ``partition``: nothing passes between two sides.  ``split3``: nothing passes between three
-sides, of which two meet before the third, or all at once.  ``one-way``: nothing passes in one direction: on a link,
-from a process, to a process, or from one half to the other.  ``flap``: a link, one direction of it, all links of a
-process, or those between halves go down and up.  ``bridge``: two sides do not hear each other, and a third part hears
-both.  ``jump``: a process's clock goes forward at once.  ``rotate``: the group's key is changed.  ``replay``: a stranger
-sends recorded datagrams again, or holds datagrams back and sends them later.
+``crash``: a process ends without a word.  ``restart``: the same, and later another one takes its name and
+address. ``crash-loop``: the same again and again, each time at once.  ``pause``: it stops, as by SIGSTOP,
+and goes on later. ``slow``: its application takes nothing for a while.  ``leave``, ``join``: a process
+leaves, or a new one joins. ``mass-join``, ``mass-leave``, ``mass-crash``: so does a share of all at one
+moment; who crashed stays away, or another process takes its place.  ``partition``: nothing passes between
+two sides.  ``split3``: nothing passes between three sides, of which two meet before the third, or all at
+once.  ``one-way``: nothing passes in one direction: on a link, from a process, to a process, or from one
+half to the other.  ``flap``: a link, one direction of it, all links of a process, or those between halves
+go down and up.  ``bridge``: two sides do not hear each other, and a third part hears both.  ``jump``: a
+process's clock goes forward at once.  ``rotate``: the group's key is changed.  ``replay``: a stranger sends
+recorded datagrams again, or holds datagrams back and sends them later.
 """
 KINDS = tuple(HOWS)
 

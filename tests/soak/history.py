@@ -65,5 +65,3 @@ class HistoryRequest:
             transport = self._engine.transport
             self._timer = transport.call_at(transport.now() + seconds, self.go_on)
         self._is_running = False
-
-

@@ -1,7 +1,8 @@
 """Changing the group's key while everything goes on, in the steps that an operator is told to take.
 
-Each step gives all processes another ring, each at a moment of its own.  The next step begins when every process that
-lives has taken this one: who is paused takes it when it goes on, and who starts meanwhile starts with the new ring.
+Each step gives all processes another ring, each at a moment of its own.  The next step begins when every
+process that lives has taken this one: who is paused takes it when it goes on, and who starts meanwhile
+starts with the new ring.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import random
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from stablecast.live.keys import Key, Keyring
@@ -55,7 +57,7 @@ class Rotation:
         self.ring, within_s = self._steps.popleft()
         for player in self._living():
             at = player.transport.now() + within_s * rng.random()
-            player.transport.call_at(at, lambda player=player, ring=self.ring: player.rotate(ring))
+            player.transport.call_at(at, partial(player.rotate, self.ring))
         self._clock.call_at(self._clock.now + within_s, self._look, rng)
 
     def _look(self, rng: random.Random) -> None:

@@ -124,7 +124,7 @@ class Run:
         self.start(f"j{len(self.players)}")
 
     def restart(self, gone: Player) -> None:
-        """Start a process with the name and the address of one that is gone, unless somebody did so before."""
+        """Start a process with the name and the address of one that is gone, unless somebody has."""
         address = gone.transport.address
         if all(player.transport.address != address for player in self.living):
             self.start(gone.name, address)
@@ -274,5 +274,3 @@ def run_seed(seed: int) -> Outcome:
         return run_schedule(make_schedule(seed))
     except Exception as error:
         return Outcome(seed, f"{type(error).__name__}: {error}", 0.0, 0.0, 0, 0, 0, 0)
-
-

@@ -16,7 +16,7 @@ from typing import Any
 from stablecast.live.choice import live_protocols
 from tests.soak.faults import BEGIN_S, Fault, draw_faults
 
-SIZES = {"2-7": ((2, 7), 0.9), "8-16": ((8, 16), 0.08), "30-60": ((30, 60), 0.02)}
+SIZES = {"2-7": ((2, 7), 0.8), "8-16": ((8, 16), 0.14), "30-60": ((30, 60), 0.06)}
 """Members at the beginning, at least and at most, and the share of schedules."""
 START_EVERY_S = 0.02
 """Between the starts of two processes that do not start together."""
@@ -25,7 +25,7 @@ SMALL, LARGE, HUGE, LARGEST = (0, 1, 20, 100, 400), (3_000, 9_000), (70_000,), 1
 DATAGRAMS = (512, 1_400, 1_400, 8_000)
 OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "cubefulldist": ({"free_bitmap": True}, {"links": "plain"}),
-    "gsgc": ({"subgroup": 1}, {"subgroup": 8}, {"quiet_steps": 2}),
+    "gsgc": ({"subgroup": 1}, {"subgroup": 8}),
     "gsgc-local": ({"local_size": 2, "controllers": 1}, {"controllers": 1}, {"subgroup": 4, "nearby": True}),
     "s_coord": ({"tree_degree": 1}, {"tree_degree": 3}),
     "s_coordp": ({"tree_degree": 1}, {"tree_degree": 3}),
@@ -90,7 +90,7 @@ class Schedule:
     evicts: bool
     """Whether one that was left out again and again is banned for a while."""
     supervisor_s: float | None
-    """After which a process is started again that crashed, was cut off, or could not join; None if nobody does."""
+    """After which a process that crashed, was cut off or could not join is started again; None: never."""
     faults: tuple[Fault, ...]
     """In the order in which they begin."""
 
@@ -183,7 +183,7 @@ def make_schedule(seed: int) -> Schedule:
         queue_messages=rng.choice((5, 50, 100_000)),
         history_bytes=rng.choice((0, 0, 0, 2_000, 1 << 20)),
         is_keyed=rng.random() < 0.5 or any(fault.kind == "rotate" for fault in faults),
-        largest=_datagrams(rng, protocol, members, max(sizes)),
+        largest=_datagrams(rng, members),
         socket_datagrams=rng.choice((20, 1_000)),
         loss=loss,
         calm_loss=rng.choice((0.0, min(loss, 0.1))),
@@ -217,19 +217,19 @@ def _messages(rng: random.Random, largest: int, members: int) -> int:
 def _sizes(rng: random.Random, members: int) -> tuple[int, ...]:
     sizes = rng.sample(SMALL, rng.randint(1, 3))
     kind = rng.random()
-    if kind < 0.04 and members < 8:
-        return (*sizes, *sizes, *sizes, LARGEST)
+    if kind < 0.1 and members < 30:
+        return (*sizes, *sizes, LARGEST)
     if kind < 0.3:
         sizes.append(rng.choice(LARGE))
-    if kind < 0.12 and members < 30:
+    if kind < 0.2 and members < 30:
         sizes.append(rng.choice(HUGE))
     return tuple(sizes)
 
 
-def _datagrams(rng: random.Random, protocol: str, members: int, largest: int) -> tuple[int, ...]:
+def _datagrams(rng: random.Random, members: int) -> tuple[int, ...]:
     """Draw how large datagrams are: large enough for what a protocol attaches for a large group."""
     drawn = rng.sample(DATAGRAMS, 2) if rng.random() < 0.1 else [rng.choice(DATAGRAMS)]
-    least = 8_000 if largest == LARGEST and members > 4 else 1_400 if members > 7 else 0
+    least = 1_400 if members > 7 else 0
     return tuple(sorted({max(least, size) for size in drawn}))
 
 

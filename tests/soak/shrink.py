@@ -16,7 +16,7 @@ def keep(schedule: Schedule, places: Sequence[int]) -> Schedule:
 
 
 def shrink(schedule: Schedule) -> tuple[Schedule, list[int]]:
-    """Return the schedule with as few faults as it takes to fail, and their places; as is if it does not fail."""
+    """Return a schedule with only the faults that it takes to fail, and their places."""
     places = list(range(len(schedule.faults)))
     first = run_schedule(schedule).problem
     if first is None:

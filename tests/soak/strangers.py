@@ -1,4 +1,4 @@
-"""A stranger on the network: it has no key, records what passes, sends it again, and holds some of it back."""
+"""A stranger without a key, who records what passes, sends it again, and holds some of it back."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Stranger:
         network.tap = self._see
 
     def replay(self, for_s: float, places: Sequence[Address]) -> None:
-        """Send some of the recorded datagrams again: to whom they were for or to others, as is or disguised."""
+        """Send some recorded datagrams again: to whom they were for or to others, also in another's name."""
         record = [*self._first, *self._last]
         if not record:
             return

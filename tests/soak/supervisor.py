@@ -1,4 +1,4 @@
-"""Who starts processes again: at once where a schedule says so, and otherwise those who could not join, in the end."""
+"""Who starts processes again: at once if a schedule says so; those who could not join, in any case."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Supervisor:
         return fits(len(self._run.living) + 1, self._run.members_most)
 
     def hear(self, player: Player, why: str) -> None:
-        """Hear what a process says of itself; it is in the middle of something, so what follows comes later."""
+        """Hear what becomes of a process; it is in the middle of something, so what follows comes later."""
         delay_s = self._run.schedule.supervisor_s
         if delay_s is None:
             return

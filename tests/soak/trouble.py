@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.soak.faults import Fault
@@ -60,13 +61,13 @@ class Trouble:
     def _restart(self, fault: Fault, players: list[Player]) -> None:
         player = players[0]
         player.crash()
-        self._later(fault.for_s, lambda: self._run.restart(player))
+        self._later(fault.for_s, partial(self._run.restart, player))
 
     def _crash_loop(self, fault: Fault, players: list[Player]) -> None:
         """End whoever is at an address again and again, and let another process begin there at once."""
         address = players[0].transport.address
         for k in range(round(fault.for_s / fault.amount) + 1):
-            self._later(k * fault.amount, lambda: self._crash_at(address))
+            self._later(k * fault.amount, partial(self._crash_at, address))
 
     def _crash_at(self, address: tuple[str, int]) -> None:
         for player in self._run.living:
@@ -104,7 +105,8 @@ class Trouble:
         for player in gone:
             player.crash()
         if fault.how == "restart":
-            self._later(fault.for_s, lambda: [self._run.restart(player) for player in gone])
+            for player in gone:
+                self._later(fault.for_s, partial(self._run.restart, player))
 
     # Links
 

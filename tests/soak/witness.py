@@ -2,8 +2,8 @@
 
 A ``Witness`` sits at a process as its log and follows its deliveries; all witnesses share one ``Knowledge``,
 which no process has.  Whatever contradicts a promise raises ``Broken`` at the moment at which it happens.
-Events are kept with the time at which they really happened: clocks of processes differ, and what a trace says of
-different members is judged as if they did not.
+Events are kept with the time at which they really happened: clocks of processes differ, and what a trace
+says of different members is judged as if they did not.
 """
 
 from __future__ import annotations
@@ -300,12 +300,8 @@ class Witness:
         """Take note that the process is no more: nobody may be left of its view to say so."""
         here = self.engine.in_view
         if here is not None:
-            self.change(
-                here.view.line,
-                "fail",
-                here.labels[here.rank],
-                self.engine.time_us(self.engine.transport.now()),
-            )
+            at = self.engine.time_us(self.engine.transport.now())
+            self.change(here.view.line, "fail", here.labels[here.rank], at)
 
     # The application
 
@@ -316,7 +312,7 @@ class Witness:
             raise self._broken(f"message {seq} of {delivery.source} was delivered, and not the next one")
         if delivery.payload != self._knowledge.sent[key][seq - 1].payload:
             raise self._broken(f"message {seq} of {delivery.source} was delivered with another content")
-        if self.engine.options.deliver == "stable":
+        if self.engine.options.deliver == "stable" and self.engine.in_view is not None:
             self._check_everyone_has(key, seq, "delivered as stable")
 
     def got_history(self, source: str, found: list[Delivery]) -> None:
