@@ -9,12 +9,16 @@ to above it.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 BEGIN_S = 1.0
 """When faults begin; by then a small group usually is together."""
 SPAN_S = 2.0
-"""For how long faults begin."""
+"""For how long faults begin, usually."""
+STEADY_SHARE = 0.2
+APART_SHARE = 0.3
+APART = ("partition", "partition", "split3", "bridge", "one-way", "flap")
+"""What keeps a group apart."""
 
 HOWS: dict[str, tuple[str, ...]] = {
     "crash": ("",),
@@ -90,17 +94,26 @@ class Fault:
 
 
 def draw_faults(rng: random.Random, fail_after_s: float, begin_s: float) -> tuple[Fault, ...]:
-    """Draw what happens, in the order in which it begins."""
+    """Draw what happens, in the order in which it begins.
+
+    In some schedules the group is apart for long, and the rest happens meanwhile and when its parts meet; in
+    some the key is changed, and old datagrams come, whatever else happens.
+    """
     count = rng.choice((0, 1, 2, 2, 3, 4, 6, 9))
     kinds = rng.sample(KINDS, rng.randint(1, len(KINDS)))
     chosen = [rng.choice(kinds) for _ in range(count)]
-    if rng.random() < 0.2:  # the key is changed, and old datagrams come, while the rest happens
+    if rng.random() < STEADY_SHARE:
         chosen += ["rotate", "replay"]
-    faults = [_draw(rng, kind, fail_after_s, begin_s) for kind in chosen]
+    span_s = rng.choice((SPAN_S, 2 * fail_after_s))
+    apart: list[Fault] = []
+    if rng.random() < APART_SHARE:
+        span_s = fail_after_s * rng.uniform(2, 5)
+        apart = [replace(_draw(rng, rng.choice(APART), fail_after_s, begin_s, 0.1), for_s=0.8 * span_s)]
+    faults = apart + [_draw(rng, kind, fail_after_s, begin_s, span_s) for kind in chosen]
     return tuple(sorted(faults, key=lambda fault: fault.at_s))
 
 
-def _draw(rng: random.Random, kind: str, fail_after_s: float, begin_s: float) -> Fault:
+def _draw(rng: random.Random, kind: str, fail_after_s: float, begin_s: float, span_s: float) -> Fault:
     lasts = fail_after_s * rng.choice((0.05, 0.5, 1.0, 1.5, 3.0)) * (0.5 + rng.random())
     amount = 0.0
     if kind.startswith("mass"):
@@ -114,7 +127,7 @@ def _draw(rng: random.Random, kind: str, fail_after_s: float, begin_s: float) ->
         amount = fail_after_s * rng.choice((0.05, 0.3, 1.2))
         lasts = amount * rng.randint(2, 5)
     return Fault(
-        at_s=begin_s + SPAN_S * rng.random(),
+        at_s=begin_s + span_s * rng.random(),
         kind=kind,
         who=rng.getrandbits(32),
         for_s=0.0 if kind in MOMENTARY else lasts,

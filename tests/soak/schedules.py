@@ -166,16 +166,18 @@ def make_schedule(seed: int) -> Schedule:
     is_together = rng.random() < 0.2
     begin_s = BEGIN_S + (0.0 if is_together else START_EVERY_S * max(0, members - 16))
     faults = draw_faults(rng, 3.0 * patience, begin_s)
+    messages = _messages(rng, max(sizes), members)
+    lasts_s = max((fault.ends_at_s for fault in faults), default=BEGIN_S)
     return Schedule(
         seed=seed,
         protocol=protocol,
         options=_options(rng, protocol),
         members=members,
         is_together=is_together,
-        messages=_messages(rng, max(sizes), members),
+        messages=messages,
         senders=1.0 if members < 30 else rng.choice((0.1, 0.3)),
         burst=rng.choice((1, 1, 3, 10)),
-        gap_s=rng.choice((0.02, 0.1)),
+        gap_s=rng.choice((0.02, 0.1, lasts_s / messages)),
         sizes=sizes,
         deliver=rng.choice(("received", "received", "stable", "nothing")) if copies is None else "received",
         copies=copies,
