@@ -22,8 +22,8 @@ APART = ("partition", "partition", "split3", "bridge", "one-way", "flap")
 
 HOWS: dict[str, tuple[str, ...]] = {
     "crash": ("",),
-    "restart": ("",),
-    "crash-loop": ("",),
+    "restart": ("in-place", "elsewhere"),
+    "crash-loop": ("in-place", "moving"),
     "pause": ("",),
     "slow": ("",),
     "leave": ("",),
@@ -43,17 +43,18 @@ HOWS: dict[str, tuple[str, ...]] = {
 """
 Every kind of fault, and in which ways it happens:
 
-``crash``: a process ends without a word.  ``restart``: the same, and later another one takes its name and
-address. ``crash-loop``: the same again and again, each time at once.  ``pause``: it stops, as by SIGSTOP,
-and goes on later. ``slow``: its application takes nothing for a while.  ``leave``, ``join``: a process
-leaves, or a new one joins. ``mass-join``, ``mass-leave``, ``mass-crash``: so does a share of all at one
-moment; who crashed stays away, or another process takes its place.  ``partition``: nothing passes between
-two sides.  ``split3``: nothing passes between three sides, of which two meet before the third, or all at
-once.  ``one-way``: nothing passes in one direction: on a link, from a process, to a process, or from one
-half to the other.  ``flap``: a link, one direction of it, all links of a process, or those between halves
-go down and up.  ``bridge``: two sides do not hear each other, and a third part hears both.  ``jump``: a
-process's clock goes forward at once.  ``rotate``: the group's key is changed.  ``replay``: a stranger sends
-recorded datagrams again, or holds datagrams back and sends them later.
+``crash``: a process ends without a word.  ``restart``: the same, and later another one takes its name, at
+its address or at another one. ``crash-loop``: the same again and again, each time at once, and if it moves,
+every second time elsewhere.  ``pause``: it stops, as by SIGSTOP, and goes on later. ``slow``: its
+application takes nothing for a while.  ``leave``, ``join``: a process leaves, or a new one joins.
+``mass-join``, ``mass-leave``, ``mass-crash``: so does a share of all at one moment; who crashed stays away,
+or another process takes its place.  ``partition``: nothing passes between two sides.  ``split3``: nothing
+passes between three sides, of which two meet before the third, or all at once.  ``one-way``: nothing passes
+in one direction: on a link, from a process, to a process, or from one half to the other.  ``flap``: a link,
+one direction of it, all links of a process, or those between halves go down and up.  ``bridge``: two sides
+do not hear each other, and a third part hears both.  ``jump``: a process's clock goes forward at once.
+``rotate``: the group's key is changed.  ``replay``: a stranger sends recorded datagrams again, or holds
+datagrams back and sends them later.
 """
 KINDS = tuple(HOWS)
 

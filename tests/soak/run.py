@@ -123,11 +123,10 @@ class Run:
         """Start a process with a name of its own."""
         self.start(f"j{len(self.players)}")
 
-    def restart(self, gone: Player) -> None:
-        """Start a process with the name and the address of one that is gone, unless somebody has."""
-        address = gone.transport.address
-        if all(player.transport.address != address for player in self.living):
-            self.start(gone.name, address)
+    def restart(self, gone: Player, *, elsewhere: bool = False) -> None:
+        """Start a process with the name of one that is gone, at its address or not, unless somebody has."""
+        if all(player.name != gone.name for player in self.living):
+            self.start(gone.name, None if elsewhere else gone.transport.address)
 
     def start(
         self, name: str, address: Address | None = None, contacts: Sequence[Address] | None = None

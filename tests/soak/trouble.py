@@ -61,19 +61,19 @@ class Trouble:
     def _restart(self, fault: Fault, players: list[Player]) -> None:
         player = players[0]
         player.crash()
-        self._later(fault.for_s, partial(self._run.restart, player))
+        self._later(fault.for_s, partial(self._run.restart, player, elsewhere=fault.how == "elsewhere"))
 
     def _crash_loop(self, fault: Fault, players: list[Player]) -> None:
-        """End whoever is at an address again and again, and let another process begin there at once."""
-        address = players[0].transport.address
+        """End whoever has a name again and again, and let another process begin under it at once."""
         for k in range(round(fault.for_s / fault.amount) + 1):
-            self._later(k * fault.amount, partial(self._crash_at, address))
+            elsewhere = fault.how == "moving" and k % 2 == 1
+            self._later(k * fault.amount, partial(self._crash_and_restart, players[0].name, elsewhere))
 
-    def _crash_at(self, address: tuple[str, int]) -> None:
+    def _crash_and_restart(self, name: str, elsewhere: bool) -> None:
         for player in self._run.living:
-            if player.transport.address == address and not player.is_leaving:
+            if player.name == name and not player.is_leaving:
                 player.crash()
-                self._run.restart(player)
+                self._run.restart(player, elsewhere=elsewhere)
 
     def _pause(self, fault: Fault, players: list[Player]) -> None:
         players[0].transport.pause()
