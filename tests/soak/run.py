@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from stablecast.live.attached import members_most
 from stablecast.membership.capacity import fits
@@ -185,7 +186,7 @@ class Run:
         two_smallest = sorted(len(view.members) for view in views.values())[:2]
         return len(views) < 2 or not fits(sum(two_smallest), self.members_most)
 
-    @property
+    @cached_property
     def members_most(self) -> int:
         """How many members a view may have; 0 for any number."""
         return members_most(options_of(self.schedule, "any").choice, min(self.schedule.largest))
