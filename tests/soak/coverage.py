@@ -30,7 +30,8 @@ class Coverage:
         self._cpu_s += outcome.cpu_s
         for name in ("messages", "views", "datagrams", "replayed"):
             self._totals[name] += getattr(outcome, name)
-        for name in (*schedule.traits, schedule.protocol, schedule.size):
+        traits = schedule.traits - set(KINDS) | outcome.happened
+        for name in (*traits, schedule.protocol, schedule.size):
             self._had[name] += 1
             self._failed[name] += bool(outcome.problem)
             self._cpu_of[name] += outcome.cpu_s

@@ -52,6 +52,8 @@ class Outcome:
     """The same for the same run."""
     replayed: int = 0
     """Datagrams that a stranger sent again."""
+    happened: frozenset[str] = frozenset()
+    """Kinds of faults that came about: of some in a schedule there is nobody left to befall."""
 
     @property
     def replay(self) -> str:
@@ -83,7 +85,7 @@ class Run:
         if any(fault.kind == "replay" for fault in schedule.faults):
             self.stranger = Stranger(self.network, self.clock, schedule.seed)
         self.supervisor = Supervisor(self)
-        self._trouble = Trouble(self)
+        self.trouble = Trouble(self)
         self._say_line = say
 
     def say(self, line: str) -> None:
@@ -100,7 +102,7 @@ class Run:
         schedule = self.schedule
         self._start_members()
         for fault in schedule.faults:
-            self.clock.call_at(fault.at_s, self._trouble.befall, fault)
+            self.clock.call_at(fault.at_s, self.trouble.befall, fault)
         self.clock.run_until(schedule.ends_at_s)
         self.say("no more faults")
         self.network.faults = replace(self.network.faults, loss=schedule.calm_loss)
@@ -265,6 +267,7 @@ def run_schedule(schedule: Schedule, *, say: Say = lambda _: None) -> Outcome:
         views=len({stay.view.id for stay in views}),
         digest=hash((run.clock.now, run.network.datagrams.bytes_sent, len(run.knowledge.events))),
         replayed=0 if run.stranger is None else run.stranger.replayed,
+        happened=frozenset(run.trouble.happened),
     )
 
 

@@ -21,6 +21,8 @@ class Trouble:
     """Brings a schedule's faults over a run."""
 
     def __init__(self, run: Run) -> None:
+        self.happened: set[str] = set()
+        """Kinds of faults for which there was somebody."""
         self._run = run
         self._links = Links(run.network)
         self._acts: dict[str, Act] = {
@@ -49,6 +51,7 @@ class Trouble:
         players = [player for player in self._run.living if not player.is_leaving]
         if len(players) < 2 and fault.kind not in ("join", "mass-join"):
             return
+        self.happened.add(fault.kind)
         random.Random(fault.who).shuffle(players)
         self._run.say(f"{fault}: {' '.join(player.name for player in players[:3])}")
         self._acts[fault.kind](fault, players)
