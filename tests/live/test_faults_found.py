@@ -207,7 +207,7 @@ def test_a_leader_that_alone_lacks_what_nobody_keeps_any_more_steps_aside():
         network.set_link(process.transport, leader.transport, None, both_ways=False)
     network.crash(source.transport)
     assert clock.run_until(lambda: all(len(process.labels) == 3 for process in processes[:-1]))
-    assert leader.engine.label == "m0#2"
+    assert leader.engine.label.startswith("m0#2")
 
 
 def test_who_gave_up_waiting_for_a_view_is_not_in_it_under_the_same_incarnation():

@@ -8,6 +8,16 @@ from tests.soak.run import Run
 from tests.soak.schedules import make_schedule
 from tests.soak.witness import Broken
 
+PLAIN = {
+    "options": (),
+    "senders": 1.0,
+    "deliver": "received",
+    "history_bytes": 0,
+    "largest": (1_400,),
+    "drift": 0.0,
+    "supervisor_s": None,
+}
+
 
 def run_of(members, **changes):
     """Return a run without faults whose members are in one view, and send."""
@@ -31,6 +41,7 @@ def run_of(members, **changes):
         buffer_bytes=64 << 20,
         queue_messages=100_000,
         patience=0.3,
+        **PLAIN,
         **changes,
     )
     run = Run(schedule, lambda _: None)
@@ -52,7 +63,7 @@ def split(run):
     run.network.partition([player.transport for player in sides[1]])
     for name, side in zip(("one", "other"), sides, strict=True):
         assert run.clock.run_until(lambda side=side: are_together(side))
-        run._start(name, contacts=[side[0].transport.address])
+        run.start(name, contacts=[side[0].transport.address])
         side.append(run.players[-1])
         run.network.partition([player.transport for player in sides[1]])
     assert run.clock.run_until(lambda: all(are_together(side) for side in sides))
@@ -65,7 +76,7 @@ def split(run):
 def begin_a_view_late(run):
     """Pause a leader while all others have agreed to its view, and let it go on when they are elsewhere."""
     leader, *others = run.players
-    run._start("newcomer")
+    run.start("newcomer")
     others.append(run.players[-1])
     assert run.clock.run_until(lambda: all(player.engine.agreement.coming_view for player in others))
     leader.transport.pause()
@@ -93,7 +104,7 @@ def test_a_leader_may_begin_a_view_that_its_members_have_left_behind(protocol):
 
 
 def test_two_processes_may_begin_a_group_at_once():
-    schedule = dataclasses.replace(make_schedule(6), members=2, is_together=True, faults=())
+    schedule = dataclasses.replace(make_schedule(6), members=2, is_together=True, faults=(), **PLAIN)
     run = Run(schedule, lambda _: None)
     run._start_members()
     run.network.partition([run.players[0].transport])

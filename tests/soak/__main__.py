@@ -2,6 +2,6 @@
 
 import sys
 
-from tests.soak.run import main
+from tests.soak.command import main
 
 sys.exit(main())

@@ -6,16 +6,18 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from stablecast.engine.keys import Key, Keyring
+from stablecast.engine.keys import Keyring
 from stablecast.engine.options import Options
 from stablecast.engine.pace import PaceOptions
-from stablecast.engine.results import Delivery, Event, ViewChanged
+from stablecast.engine.results import Delivery, Event, Settled, ViewChanged
 from stablecast.live.driver import Driver
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import Address
 from stablecast.testing.endpoint import MemoryTransport
+from tests.soak.history import HistoryRequest
 from tests.soak.schedules import Schedule
+from tests.soak.strangers import SealWatch
 from tests.soak.watched import Watched
 from tests.soak.witness import Knowledge, Witness
 
@@ -24,9 +26,12 @@ FULL_AGAIN_S = 0.01
 """After which a message is tried again that may not be sent yet."""
 SHORT_S = 0.05
 """How long all keep a message where only few keep it until it is stable."""
-KEYRING = Keyring((Key(1, bytes(range(32))),))
+WALL_S = 1e8
+"""How far times of day are apart at most."""
 
 Say = Callable[[str], None]
+Ended = Callable[["Player", str], None]
+"""Is told that a process crashed, was cut off, or could not join: what its supervisor sees."""
 
 
 def options_of(schedule: Schedule, name: str) -> Options:
@@ -43,6 +48,7 @@ def options_of(schedule: Schedule, name: str) -> Options:
     return Options(
         group=GROUP,
         protocol=schedule.protocol,
+        protocol_options=dict(schedule.options),
         member=name,
         buffer_bytes=schedule.buffer_bytes,
         deliver=schedule.deliver,
@@ -50,7 +56,8 @@ def options_of(schedule: Schedule, name: str) -> Options:
         copies=schedule.copies or 1,
         short_s=SHORT_S,
         queue_messages=schedule.queue_messages,
-        fail_after=3.0 * patience,
+        history_bytes=schedule.history_bytes,
+        fail_after=schedule.fail_after_s,
         alive_every=0.25 * patience,
         pace=PaceOptions(step_s=schedule.step_s),
         timing=timing,
@@ -62,35 +69,50 @@ class Player:
     """One process; it is the engine's listener."""
 
     def __init__(
-        self, name: str, schedule: Schedule, transport: MemoryTransport, knowledge: Knowledge, say: Say
+        self,
+        name: str,
+        schedule: Schedule,
+        transport: MemoryTransport,
+        knowledge: Knowledge,
+        say: Say,
+        *,
+        ring: Keyring | None = None,
+        ended: Ended = lambda player, why: None,
     ) -> None:
         self.name = name
         self.schedule = schedule
         self.transport = transport
+        self.ring = ring
         self.witness = Witness(name, knowledge)
+        self._rng = random.Random(f"{schedule.seed} {name} {transport.seed}")
+        transport.largest = self._rng.choice(schedule.largest)
         self.engine = Watched(
             options_of(schedule, name),
             address=transport.address,
             largest=transport.largest,
             rng=random.Random(transport.seed),
             now=transport.now(),
-            keyring=KEYRING if schedule.is_keyed else None,
+            keyring=ring,
+            time_offset_s=self._rng.uniform(0, WALL_S),
             witness=self.witness,
         )
         self.driver = Driver(self.engine, transport, self)
-        self.witness.engine, self.witness.now = self.engine, transport.now
-        self.left_to_send = schedule.messages
+        self.witness.engine, self.witness.own_time = self.engine, transport.now
+        SealWatch(self.engine.seal, self.witness.complain)
+        self.left_to_send = schedule.messages if self._rng.random() < schedule.senders else 0
         self.is_leaving = False
         self.has_ended = False
         """Whether it has crashed, left, or could not join."""
-        self.could_not_join = False
+        self.could_not_join = ""
+        """Why, if it could not."""
         self.is_slow = False
         """Whether its application takes nothing at present."""
-        self._rng = random.Random(f"{schedule.seed} {name} {transport.seed}")
         self._say = say
+        self._ended = ended
         self._queue: deque[int] = deque()
         self._is_reading = False
         self._is_sending = False
+        self._history: HistoryRequest | None = None
         self._size = self._draw_size()
 
     def start(self, contacts: list[Address]) -> None:
@@ -104,6 +126,7 @@ class Player:
         self.transport.crash()
         self.witness.crashed()
         self.end()
+        self._ended(self, "crashed")
 
     def end(self) -> None:
         """Do nothing any more."""
@@ -115,6 +138,11 @@ class Player:
         self.is_leaving = True
         self.transport.call_at(self.transport.now(), self.driver.leave)
 
+    def rotate(self, ring: Keyring) -> None:
+        """Take other keys."""
+        self.ring = ring
+        self.engine.rotate(ring)
+
     def read_again(self) -> None:
         """Take deliveries again after a while without."""
         self.is_slow = False
@@ -125,6 +153,12 @@ class Player:
     def _draw_size(self) -> int:
         return self._rng.choice(self.schedule.sizes)
 
+    def send_one_more(self) -> None:
+        """Send another message when all were sent."""
+        self.left_to_send += 1
+        self._size = 1
+        self.transport.call_at(self.transport.now(), self._send_some)
+
     def _send_some(self) -> None:
         """Send a burst, as far as there is room, and come back for the rest or for the next one."""
         if self.has_ended or self.is_leaving:
@@ -133,7 +167,7 @@ class Player:
         while sent < self.schedule.burst and self.left_to_send and engine.may_send(self._size):
             payload = self._rng.randbytes(self._size)
             self.witness.is_about_to_send(payload)
-            self.engine.send(payload, self.transport.now())
+            engine.send(payload, self.transport.now())
             self.left_to_send -= 1
             sent += 1
             self._size = self._draw_size()
@@ -167,19 +201,31 @@ class Player:
     def tell(self, event: Event) -> None:
         """Take an event."""
         self._say(f"{self.name}: {event}")
-        if isinstance(event, ViewChanged) and not self._is_sending:
-            self._is_sending = True
-            self.transport.call_at(self.transport.now() + self._rng.random() / 10, self._send_some)
+        if isinstance(event, ViewChanged):
+            self._ask_history()
+            if not self._is_sending:
+                self._is_sending = True
+                self.transport.call_at(self.transport.now() + self._rng.random() / 10, self._send_some)
+        elif isinstance(event, Settled):
+            self._ended(self, "cut off")
 
     def went_on(self) -> None:
         """Look what became of one's own messages."""
         self.witness.judge_outcomes()
+        if self._history is not None:
+            self._history.go_on()
+
+    def _ask_history(self) -> None:
+        """As a newcomer, ask for what was sent before."""
+        if self.schedule.history_bytes and self._history is None and self.engine.counters.views == 1:
+            self._history = HistoryRequest(self.driver, self.witness)
 
     def join_failed(self, tried: tuple[Address, ...], reason: str) -> None:
         """Give up; the run starts another process in its place."""
         self._say(f"{self.name}: cannot join: {reason}")
-        self.could_not_join = True
+        self.could_not_join = reason
         self.end()
+        self._ended(self, "could not join")
 
     def has_left(self, reason: str) -> None:
         """Be gone."""

@@ -11,37 +11,30 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, fields
+from typing import Any
 
 from stablecast.engine.choice import live_protocols
+from tests.soak.faults import BEGIN_S, Fault, draw_faults
 
-BEGIN_S = 1.0
-"""When faults begin; by then a group usually is together."""
-SPAN_S = 2.0
-"""For how long faults begin."""
-MEMBERS_LEAST, MEMBERS_MOST = 2, 7
+SIZES = {"2-7": ((2, 7), 0.8), "8-16": ((8, 16), 0.14), "30-60": ((30, 60), 0.06)}
+"""Members at the beginning, at least and at most, and the share of schedules."""
+START_EVERY_S = 0.02
+"""Between the starts of two processes that do not start together."""
 
-SMALL, LARGE, HUGE = (0, 1, 20, 100, 400), (3_000, 9_000), (70_000,)
-KINDS = ("crash", "restart", "pause", "partition", "leave", "join", "slow", "deaf")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Something that happens to a process, or to the network."""
-
-    at_s: float
-    kind: str
-    """
-    ``crash``: a process ends without a word.  ``restart``: the same, and later another one takes its name and
-    address.  ``pause``: it stops, as by SIGSTOP, and goes on later.  ``partition``: nothing passes between
-    two sides for a while.  ``leave``, ``join``: a process leaves, or a new one joins.  ``slow``: its
-    application takes nothing for a while.  ``deaf``: nothing passes from one process to another for a while.
-    """
-    who: int
-    """Which of the processes that live then, counted around; for a partition, one side as bits."""
-    for_s: float
-    """How long it lasts, for what does."""
-    other: int = 0
-    """Whom a deaf process does not hear, counted like ``who``."""
+SMALL, LARGE, HUGE, LARGEST = (0, 1, 20, 100, 400), (3_000, 9_000), (70_000,), 1 << 20
+DATAGRAMS = (512, 1_400, 1_400, 8_000)
+OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "cubefulldist": ({"free_bitmap": True}, {"links": "plain"}),
+    "gsgc": ({"subgroup": 1}, {"subgroup": 8}),
+    "gsgc-local": ({"local_size": 2, "controllers": 1}, {"controllers": 1}, {"subgroup": 4, "nearby": True}),
+    "s_coord": ({"tree_degree": 1}, {"tree_degree": 3}),
+    "s_coordp": ({"tree_degree": 1}, {"tree_degree": 3}),
+    "s_train": ({"tree_degree": 1}, {"tree_degree": 3}),
+    "timestamp": ({"ack_to": "senders"},),
+    "transitive": ({"know": "own"},),
+    "vector": ({"ack_to": "senders"}, {"know": "own"}),
+}
+"""Options that protocols are tried with beside their defaults."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +43,16 @@ class Schedule:
 
     seed: int
     protocol: str
+    options: tuple[tuple[str, Any], ...]
+    """Of the protocol."""
     members: int
     """Processes at the beginning."""
     is_together: bool
     """Whether all start at once, with the first two as everyone's contacts, and not one after the other."""
     messages: int
     """Messages that each process sends."""
+    senders: float
+    """The share of processes that send."""
     burst: int
     """Messages that it sends at a time."""
     gap_s: float
@@ -68,10 +65,12 @@ class Schedule:
     buffer_bytes: int
     queue_messages: int
     """Deliveries that wait for an application before no more is taken in."""
+    history_bytes: int
+    """What each member keeps for newcomers, who then ask for it."""
     is_keyed: bool
     """Whether the group has a key."""
-    largest: int
-    """Bytes of a datagram, at most."""
+    largest: tuple[int, ...]
+    """Bytes of a datagram, at most; processes have one or the other."""
     socket_datagrams: int
     """Datagrams that wait for a process that does not take them."""
     loss: float
@@ -80,6 +79,8 @@ class Schedule:
     duplicate: float
     reorder: float
     delay_s: tuple[float, float]
+    drift: float
+    """By which share of it a process's clock is faster or slower than time, at most."""
     patience: float
     """By how much all waits of membership are multiplied."""
     step_s: float
@@ -88,96 +89,152 @@ class Schedule:
     """After which a member that holds messages back is left out."""
     evicts: bool
     """Whether one that was left out again and again is banned for a while."""
+    supervisor_s: float | None
+    """After which a process that crashed, was cut off or could not join is started again; None: never."""
     faults: tuple[Fault, ...]
     """In the order in which they begin."""
 
     @property
     def ends_at_s(self) -> float:
         """When the last fault is over."""
-        return max((fault.at_s + fault.for_s for fault in self.faults), default=BEGIN_S)
+        return max((fault.ends_at_s for fault in self.faults), default=BEGIN_S)
+
+    @property
+    def fail_after_s(self) -> float:
+        """Silence after which a member counts as failed."""
+        return 3.0 * self.patience
+
+    @property
+    def has_own_clocks(self) -> bool:
+        """Whether processes' clocks differ from time."""
+        return bool(self.drift) or any(fault.kind == "jump" for fault in self.faults)
+
+    @property
+    def size(self) -> str:
+        """Which class of sizes the group is of."""
+        return next(name for name, ((_, most), _) in SIZES.items() if self.members <= most)
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """What is special about it beside its protocol and size: kinds of faults, and how the group is."""
+        is_so = {
+            "drift": self.drift > 0,
+            "1MiB": LARGEST in self.sizes,
+            "supervised": self.supervisor_s is not None,
+            "keyed": self.is_keyed,
+            "two-buffers": self.copies is not None,
+            "history": self.history_bytes > 0,
+            "short-queue": self.queue_messages < 100,
+            "small-buffer": self.buffer_bytes < 1 << 20,
+            "options": bool(self.options),
+            "mixed-datagrams": len(self.largest) > 1,
+            "512-byte-datagrams": min(self.largest) == 512,
+            "duplicates": self.duplicate > 0,
+            "reordering": self.reorder > 0,
+            "evicts": self.evicts and self.exclude_after_s is not None,
+            "together": self.is_together,
+            f"deliver-{self.deliver}": True,
+            "calm": not self.faults,
+        }
+        return frozenset(fault.kind for fault in self.faults) | {name for name, so in is_so.items() if so}
+
+    @property
+    def plan(self) -> str:
+        """Tell in one line what is special."""
+        kinds = {fault.kind for fault in self.faults}
+        options = ",".join(f"{name}={value}" for name, value in self.options)
+        group = f"{self.protocol}({options}) x {self.members}"
+        faults = "; ".join(map(str, self.faults)) or "no fault"
+        return f"seed {self.seed}: {group}, {' '.join(sorted(self.traits - kinds))}: {faults}"
 
     def __str__(self) -> str:
         """Tell all of it, a line for each fault."""
         named = [f"{field.name}={getattr(self, field.name)!r}" for field in fields(self)[:-1]]
-        lines = [
-            f"  {fault.at_s:.3f} s: {fault.kind} {fault.who}"
-            + (f" from {fault.other}" if fault.kind == "deaf" else "")
-            + (f" for {fault.for_s:.3f} s" if fault.for_s else "")
-            for fault in self.faults
-        ]
-        return "\n".join([", ".join(named), *lines])
+        return "\n".join([", ".join(named), *(f"  {fault}" for fault in self.faults)])
 
 
 def make_schedule(seed: int) -> Schedule:
     """Draw a schedule; protocols take turns with seeds."""
     rng = random.Random(f"schedule {seed}")
     names = live_protocols()
-    members = rng.randint(MEMBERS_LEAST, MEMBERS_MOST)
+    protocol = names[seed % len(names)]
+    members = _members(rng)
     patience = rng.choice((0.2, 0.25, 0.3, 0.5, 1.0))
     loss = rng.choice((0.0, 0.02, 0.1, 0.25))
-    sizes = _sizes(rng)
+    sizes = _sizes(rng, members)
     copies = rng.choice((None, None, None, None, 1, 3))
+    is_together = rng.random() < 0.2
+    begin_s = BEGIN_S + (0.0 if is_together else START_EVERY_S * max(0, members - 16))
+    faults = draw_faults(rng, 3.0 * patience, begin_s)
+    messages = _messages(rng, max(sizes), members)
+    lasts_s = max((fault.ends_at_s for fault in faults), default=BEGIN_S)
     return Schedule(
         seed=seed,
-        protocol=names[seed % len(names)],
+        protocol=protocol,
+        options=_options(rng, protocol),
         members=members,
-        is_together=rng.random() < 0.2,
-        messages=_messages(rng, max(sizes)),
+        is_together=is_together,
+        messages=messages,
+        senders=1.0 if members < 30 else rng.choice((0.1, 0.3)),
         burst=rng.choice((1, 1, 3, 10)),
-        gap_s=rng.choice((0.02, 0.1)),
+        gap_s=rng.choice((0.02, 0.1, lasts_s / messages)),
         sizes=sizes,
-        deliver=rng.choice(("received", "received", "stable")) if copies is None else "received",
+        deliver=rng.choice(("received", "received", "stable", "nothing")) if copies is None else "received",
         copies=copies,
         buffer_bytes=rng.choice((64 << 10, 64 << 10, 256 << 10, 64 << 20)),
         queue_messages=rng.choice((5, 50, 100_000)),
-        is_keyed=rng.random() < 0.5,
-        largest=rng.choice((600, 1_400, 1_400, 9_000)),
+        history_bytes=rng.choice((0, 0, 0, 2_000, 1 << 20)),
+        is_keyed=rng.random() < 0.5 or any(fault.kind == "rotate" for fault in faults),
+        largest=_datagrams(rng, members),
         socket_datagrams=rng.choice((20, 1_000)),
         loss=loss,
         calm_loss=rng.choice((0.0, min(loss, 0.1))),
-        duplicate=rng.choice((0.0, 0.1)),
-        reorder=rng.choice((0.0, 0.2)),
+        duplicate=rng.choice((0.0, 0.1, 0.4)),
+        reorder=rng.choice((0.0, 0.2, 0.5)),
         delay_s=rng.choice(((0.0002, 0.0002), (0.0005, 0.002), (0.002, 0.02))),
+        drift=rng.choice((0.0, 0.0, 0.01, 0.1)),
         patience=patience,
         step_s=members * rng.choice((0.003, 0.006, 0.012)),
         exclude_after_s=rng.choice((None, None, 3.0 * patience)),
         evicts=rng.random() < 0.3,
-        faults=_faults(rng, 3.0 * patience),
+        supervisor_s=rng.choice((None, None, None, None, 0.0, 0.05)),
+        faults=faults,
     )
 
 
-def _messages(rng: random.Random, largest: int) -> int:
-    """Draw how much each process sends; the larger messages are, the fewer there are of them."""
-    if largest in HUGE:
+def _members(rng: random.Random) -> int:
+    ranges = [span for span, _ in SIZES.values()]
+    return rng.randint(*rng.choices(ranges, [share for _, share in SIZES.values()])[0])
+
+
+def _messages(rng: random.Random, largest: int, members: int) -> int:
+    """Draw how much each process sends; the larger messages and groups are, the fewer there are of them."""
+    if members >= 30:
+        return rng.randint(1, 5)
+    if largest in HUGE or largest == LARGEST:
         return rng.randint(2, 6)
-    return rng.randint(3, 15) if largest in LARGE else rng.randint(10, 60)
+    return rng.randint(3, 15) if largest in LARGE or members > 7 else rng.randint(10, 60)
 
 
-def _sizes(rng: random.Random) -> tuple[int, ...]:
+def _sizes(rng: random.Random, members: int) -> tuple[int, ...]:
     sizes = rng.sample(SMALL, rng.randint(1, 3))
-    if rng.random() < 0.3:
+    kind = rng.random()
+    if kind < 0.1 and members < 30:
+        return (*sizes, *sizes, LARGEST)
+    if kind < 0.3:
         sizes.append(rng.choice(LARGE))
-    if rng.random() < 0.1:
+    if kind < 0.2 and members < 30:
         sizes.append(rng.choice(HUGE))
     return tuple(sizes)
 
 
-def _faults(rng: random.Random, fail_after_s: float) -> tuple[Fault, ...]:
-    """Draw what happens, with durations around the silence after which a member counts as failed."""
-    count = rng.choice((0, 1, 1, 2, 2, 3, 4, 6))
-    kinds = rng.sample(KINDS, rng.randint(1, len(KINDS)))
-    faults = [_fault(rng, rng.choice(kinds), fail_after_s) for _ in range(count)]
-    return tuple(sorted(faults, key=lambda fault: fault.at_s))
+def _datagrams(rng: random.Random, members: int) -> tuple[int, ...]:
+    """Draw how large datagrams are: large enough for what a protocol attaches for a large group."""
+    drawn = rng.sample(DATAGRAMS, 2) if rng.random() < 0.1 else [rng.choice(DATAGRAMS)]
+    least = 1_400 if members > 7 else 0
+    return tuple(sorted({max(least, size) for size in drawn}))
 
 
-def _fault(rng: random.Random, kind: str, fail_after_s: float) -> Fault:
-    is_lasting = kind in ("restart", "pause", "partition", "slow", "deaf")
-    return Fault(
-        at_s=BEGIN_S + SPAN_S * rng.random(),
-        kind=kind,
-        who=rng.getrandbits(8),
-        for_s=fail_after_s * rng.choice((0.05, 0.5, 1.0, 1.5, 3.0)) * (0.5 + rng.random())
-        if is_lasting
-        else 0.0,
-        other=rng.getrandbits(8),
-    )
+def _options(rng: random.Random, protocol: str) -> tuple[tuple[str, Any], ...]:
+    known = OPTIONS.get(protocol)
+    return tuple(rng.choice(known).items()) if known and rng.random() < 0.4 else ()

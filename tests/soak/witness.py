@@ -2,6 +2,8 @@
 
 A ``Witness`` sits at a process as its log and follows its deliveries; all witnesses share one ``Knowledge``,
 which no process has.  Whatever contradicts a promise raises ``Broken`` at the moment at which it happens.
+Events are kept with the time at which they really happened: clocks of processes differ, and what a trace
+says of different members is judged as if they did not.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class Stay:
 class Knowledge:
     """What is true of a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+        """Returns the time that really is."""
         self.sent: dict[Key, list[SentMessage]] = {}
         self.has: dict[Key, dict[Key, int]] = {}
         """For each member, the last message of each source that has come to it."""
@@ -68,6 +72,22 @@ class Knowledge:
         """For each view the one that its survivors were in before."""
         self.witnesses: list[Witness] = []
         self.events: list[Noted] = []
+
+    def now_us(self) -> int:
+        """Return the time as traces have it."""
+        return round(self.now() * 1e6)
+
+    def check_labels(self) -> None:
+        """Check that an agreed label stands for one member, in all views that come from one beginning."""
+        called: dict[tuple[int, str], Key] = {}
+        for view, _ in self.views.values():
+            beginning = view.id
+            while beginning in self.follows:
+                beginning = self.follows[beginning]
+            for member in view.members:
+                key = key_of(member)
+                if called.setdefault((beginning, member.label), key) != key:
+                    raise Broken(f"{member.label} is {key}, and was {called[beginning, member.label]}")
 
     def lacks(self, member: Key, source: Key, seq: int) -> bool:
         """Tell whether a message has not come to a member."""
@@ -83,7 +103,7 @@ class Witness:
     """Watches one process; to be given to its engine as its log."""
 
     engine: Engine
-    now: Callable[[], float]
+    own_time: Callable[[], float]
 
     def __init__(self, name: str, knowledge: Knowledge) -> None:
         self.name = name
@@ -94,17 +114,25 @@ class Witness:
         self._labels: dict[str, Key] = {}
         self._frontier: dict[Key, int] = {}
         self._judged: dict[str, int] = {}
+        self._last_us = 0
         knowledge.witnesses.append(self)
 
     def _broken(self, what: str) -> Broken:
-        return Broken(f"{self.name} at {self.now():.6f} s: {what}")
+        return Broken(f"{self.name} at {self._knowledge.now():.6f} s: {what}")
 
-    def _time_us(self) -> int:
-        assert self.engine.tracing is not None
-        return self.engine.tracing.time_us(self.now())
+    def complain(self, what: str) -> None:
+        """Raise what somebody else has found."""
+        raise self._broken(what)
 
     def _key(self, label: str) -> Key:
+        """Return who is called so by this process."""
         return self._labels[label]
+
+    def _agreed_key(self, label: str) -> Key:
+        """Return who is called so by all members of the present view, as in traces."""
+        here = self.engine.in_view
+        assert here is not None
+        return key_of(here.view.members[here.agreed.index(label)])
 
     @property
     def me(self) -> Key:
@@ -123,7 +151,7 @@ class Witness:
     def send(self, group: str, member: str, seq: int, time_us: int, size: int) -> None:
         """Check that a message that goes out is the next one."""
         self._note(Event(group, "send", member, member, seq, time_us, size))
-        self._take(self._key(member), seq, size)
+        self._take(self._agreed_key(member), seq, size)
 
     # Receiving
 
@@ -133,7 +161,7 @@ class Witness:
         """Check that what comes is what was sent next, in the same view."""
         for seq, size in enumerate(sizes, first_seq):
             self._note(Event(group, "receive", member, source, seq, time_us, size))
-            self._take(self._key(source), seq, size)
+            self._take(self._agreed_key(source), seq, size)
 
     def _take(self, source: Key, seq: int, size: int) -> None:
         stay = self.stays[-1]
@@ -168,7 +196,7 @@ class Witness:
     def stable(self, group: str, member: str, source: str, seq: int, time_us: int) -> None:
         """Check that everyone has what is called stable, and that frontiers rise."""
         self._note_claim(Event(group, "stable", member, source, seq, time_us))
-        key = self._key(source)
+        key = self._agreed_key(source)
         before = self._frontier.get(key, 0)
         if seq < before:
             raise self._broken(f"the frontier of {source} went back from {before} to {seq}")
@@ -181,13 +209,13 @@ class Witness:
         """Check that everyone has what is let go."""
         for seq, size in zip(range(first, last + 1), sizes, strict=True):
             self._note_claim(Event(group, "release", member, source, seq, time_us, size))
-            sent = self._knowledge.sent[self._key(source)][seq - 1]
+            sent = self._knowledge.sent[self._agreed_key(source)][seq - 1]
             if len(sent.payload) != size:
                 raise self._broken(
                     f"message {seq} of {source} was let go with {size} bytes for {len(sent.payload)}"
                 )
         if self.engine.options.policy == "until-stable":
-            self._check_everyone_has(self._key(source), last, "let go")
+            self._check_everyone_has(self._agreed_key(source), last, "let go")
 
     def _check_everyone_has(self, source: Key, seq: int, what: str) -> None:
         sent = self._knowledge.sent.get(source, [])
@@ -217,13 +245,20 @@ class Witness:
     def _note(self, event: Event) -> None:
         here = self.engine.in_view
         assert here is not None
-        self._knowledge.events.append(Noted(event, here.view.id))
+        self._write(event, here.view.id)
 
     def _note_claim(self, event: Event) -> None:
         """Take note of what is said of those who go on: when a view has ended, it is said of the next one."""
         here, following = self.engine.in_view, self.engine.agreement.view
         assert here is not None
-        self._knowledge.events.append(Noted(event, (following or here.view).id))
+        self._write(event, (following or here.view).id)
+
+    def _write(self, event: Event, view: int) -> None:
+        """Keep an event with its true time; the one that it has may be wrong, but must not go back."""
+        if event.time_us < self._last_us:
+            raise self._broken(f"its trace goes back in time, from {self._last_us} to {event.time_us} us")
+        self._last_us = event.time_us
+        self._knowledge.events.append(Noted(event._replace(time_us=self._knowledge.now_us()), view))
 
     # Views
 
@@ -237,7 +272,8 @@ class Witness:
             raise self._broken(f"view {view.id} is not the same as elsewhere")
         old = self._leave_for(view) if self.stays else None
         self.stays.append(Stay(view, here.labels[here.rank]))
-        for member, begins_after in zip(view.members, begins[1], strict=True):
+        for member, label, begins_after in zip(view.members, here.labels, begins[1], strict=True):
+            self._check_label(member, label)
             self._check_stream(member, begins_after, old)
 
     def _leave_for(self, view: View) -> View | None:
@@ -253,7 +289,13 @@ class Witness:
         return before.view
 
     def _end(self, stay: Stay, by: tuple[int, ...]) -> None:
-        stay.end, stay.ended_us = by, self._time_us()
+        stay.end, stay.ended_us = by, self._knowledge.now_us()
+
+    def _check_label(self, member: MemberInfo, label: str) -> None:
+        """Check that a label stands for one member at this process."""
+        key = key_of(member)
+        if self._labels.setdefault(label, key) != key:
+            raise self._broken(f"{label} is {key}, and was {self._labels[label]}")
 
     def _check_stream(self, member: MemberInfo, begins_after: int, old: View | None) -> None:
         """Check that a view begins where each source's part in the one before has ended.
@@ -263,8 +305,6 @@ class Witness:
         none, what those say who do, which is compared.
         """
         key = key_of(member)
-        if self._labels.setdefault(member.label, key) != key:
-            raise self._broken(f"{member.label} is {key}, and was {self._labels[member.label]}")
         sent = self._knowledge.sent.get(key, [])
         if old is not None:
             is_old = member in old.members
@@ -285,12 +325,9 @@ class Witness:
         """Take note that the process is no more: nobody may be left of its view to say so."""
         here = self.engine.in_view
         if here is not None:
-            self.change(
-                here.view.line,
-                "fail",
-                here.labels[here.rank],
-                self._time_us(),
-            )
+            assert self.engine.tracing is not None
+            at = self.engine.tracing.time_us(self.own_time())
+            self.change(here.view.line, "fail", here.labels[here.rank], at)
 
     # The application
 
@@ -301,6 +338,15 @@ class Witness:
             raise self._broken(f"message {seq} of {delivery.source} was delivered, and not the next one")
         if delivery.payload != self._knowledge.sent[key][seq - 1].payload:
             raise self._broken(f"message {seq} of {delivery.source} was delivered with another content")
+        if self.engine.options.deliver == "stable" and self.engine.in_view is not None:
+            self._check_everyone_has(key, seq, "delivered as stable")
+
+    def got_history(self, source: str, found: list[Delivery]) -> None:
+        """Check that what a newcomer got of before its time is what was sent then."""
+        sent = self._knowledge.sent[self._key(source)]
+        for seq, delivery in enumerate(found, 1):
+            if (delivery.source, delivery.seq) != (source, seq) or delivery.payload != sent[seq - 1].payload:
+                raise self._broken(f"message {seq} of {source} is another one in its history")
 
     def judge_outcomes(self) -> None:
         """Check what receipts would say of messages that have become stable."""

@@ -115,7 +115,7 @@ class Agreement:
     def start_alone(self, now: float) -> list[Action]:
         """Begin a view of this process alone, on the main line; it has to be new."""
         if self._state.phase is Phase.NEW:
-            join.begin_alone(self._state, self._state.group, "started", now)
+            join.begin_alone(self._state, "started", now, main=True)
         return self._done(now)
 
     def join(self, contacts: Sequence[Address], now: float) -> list[Action]:

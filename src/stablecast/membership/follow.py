@@ -18,6 +18,7 @@ from stablecast.membership.messages import (
     Elsewhere,
     Flushed,
     Install,
+    Leave,
     Prepare,
     Promised,
     Proposal,
@@ -60,6 +61,8 @@ def promise(state: State, proposal: Proposal) -> Promise:
     """Stop, and note what is here."""
     here = state.here
     before = None if here.promise is None else here.promise.accepted
+    if before is not None and before.has_cut and before.sync.view is not None:
+        here.synced.add(before.sync.proposal[1])
     state.past.top = max(state.past.top, proposal[0])
     state.out.append(StopSending())
     here.promise = Promise(proposal, _report(state, here, proposal))
@@ -70,10 +73,11 @@ def promise(state: State, proposal: Proposal) -> Promise:
 
 def _report(state: State, here: InView, proposal: Proposal) -> Flushed:
     """Return what is here; in the step that begins a view the engine does not know of it yet."""
+    synced = tuple(sorted(here.synced))
     if here.numbers is None:
-        return Flushed(proposal, *state.numbers())
+        return Flushed(proposal, *state.numbers(), synced)
     parts, messages = here.numbers[here.view.rank_of(state.me.session)]
-    return Flushed(proposal, tuple(prefix for prefix, _ in here.numbers), parts, messages)
+    return Flushed(proposal, tuple(prefix for prefix, _ in here.numbers), parts, messages, synced)
 
 
 def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
@@ -85,6 +89,8 @@ def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
         say_elsewhere(state, frame.proposal, frame.old, sender)
     elif frame.proposal < state.promised:
         state.send(Promised(frame.proposal, state.promised), sender)
+    elif state.leave_by is not None and frame.view is not None:
+        state.send(Leave(here.view.id), sender)  # who wants to leave is in no other view any more
     elif here.promise is not None and frame.proposal == here.promise.proposal:
         state.news_at = now
         if here.promise.accepted is None or here.promise.accepted.sync.proposal != frame.proposal:

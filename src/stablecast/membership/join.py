@@ -19,9 +19,9 @@ SLOWLY = 5
 """A process that has been named in a SYNC asks only every so many repetitions."""
 
 
-def begin_alone(state: State, line: str, reason: str, now: float) -> None:
+def begin_alone(state: State, reason: str, now: float, *, main: bool) -> None:
     """Make a view of this process alone, and let in who has asked meanwhile."""
-    moves.begin_alone(state, line, reason, now)
+    moves.begin_alone(state, reason, now, main=main)
     attempt.consider(state, now)
 
 
@@ -85,7 +85,7 @@ def on_refuse(state: State, frame: Refuse, _sender: Peer, now: float) -> None:
         return
     if search.is_again:
         state.distrust_until = now + state.timing.distrust
-        begin_alone(state, "", f"refused: {frame.reason}", now)
+        begin_alone(state, f"refused: {frame.reason}", now, main=False)
     else:
         moves.fail_to_join(state, search, f"refused: {frame.reason}")
 
@@ -98,7 +98,7 @@ def repeat(state: State, now: float) -> None:
     if now >= search.deadline:
         _end_search(state, search, now)
     elif search.accepted is None and _may_begin_alone(state, search, now):
-        begin_alone(state, state.group, "nobody else was there", now)
+        begin_alone(state, "nobody else was there", now, main=True)
     elif search.accepted is None or state.timers.ticks % SLOWLY == 0:
         moves.ask_contacts(state, search)
 
@@ -118,6 +118,6 @@ def _end_search(state: State, search: Search, now: float) -> None:
     if mine is not None:  # that view may begin, with this process under the incarnation that it accepted
         state.me = comes_back(state.me, mine)
     if search.is_again:
-        begin_alone(state, "", "the view to merge into did not answer", now)
+        begin_alone(state, "the view to merge into did not answer", now, main=False)
     else:
         moves.fail_to_join(state, search, f"no answer within {state.timing.join_timeout:g} s")

@@ -50,6 +50,8 @@ def on_leave(state: State, frame: Leave, sender: Peer, now: float) -> None:
     is_member = here.view.rank_of(sender.session) >= 0
     if is_member and frame.view == here.view.id:
         here.leavers.add(sender.session)
+        if state.change is not None and any(m.session == sender.session for m in state.change.survivors):
+            attempt.begin(state, now)  # it does not come along into the view of this attempt
         attempt.consider(state, now)
     elif not is_member:
         on_leave_outside(state, frame, sender, now)

@@ -58,6 +58,8 @@ class Flushed(Frame, tag=24, frozen=True):
     """Parts that I have sent in all."""
     messages: Whole
     """Messages that I have sent in all."""
+    synced: tuple[Word, ...] = ()
+    """Sessions of leaders whose SYNC of this view I have answered: theirs may have been installed."""
 
 
 class Sync(Frame, tag=25, frozen=True):

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from stablecast.membership.actions import Begin, Dissolved, JoinFailed, Left
 from stablecast.membership.change import Change
 from stablecast.membership.messages import Join, Proposal, Sync
-from stablecast.membership.next_view import comes_back, side_line, view_alone
+from stablecast.membership.next_view import comes_back, view_alone
 from stablecast.membership.place import InView, Phase, Search
 from stablecast.membership.state import State
 from stablecast.membership.view import Address, View
@@ -64,11 +64,11 @@ def _dissolve(state: State, old: View | None, sync: Sync, contact: Address, now:
     seek(state, tuple(dict.fromkeys((contact, *state.seeds))), now, is_again=True)
 
 
-def begin_alone(state: State, line: str, reason: str, now: float) -> None:
-    """Make a view of this process alone; those who have asked meanwhile are let in next."""
+def begin_alone(state: State, reason: str, now: float, *, main: bool) -> None:
+    """Make a view of this process alone, on the main line or not; who has asked meanwhile is let in next."""
     epoch = max(state.past.top, state.past.last_epoch) + 1
     view_id = state.new_view_id()
-    view = view_alone(view_id, epoch, state.me, line=line or side_line(state.group, view_id))
+    view = view_alone(view_id, epoch, state.me, group=state.group, main=main)
     numbers = ((0, 0),)
     _enter(state, view, numbers, (epoch, state.me.session), now)
     state.out.append(Begin(view, numbers, (), view.members, (), reason, True))

@@ -1,7 +1,7 @@
 """Which members a view has, under which names and incarnations, and what it is called in traces.
 
-A member is shown by its name and incarnation.  A name that comes back is given the next incarnation: views
-remember the last one of each name, and a process that has been in a view asks for a later one itself.
+A name that comes back is given the next incarnation: views remember the last one of each name, and a process
+that has been in a view asks for a later one itself.  ``labels`` has what that makes of its label.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import msgspec
 
 from stablecast.membership.change import Change
-from stablecast.membership.view import MemberInfo, View
+from stablecast.membership.labels import labelled, labels_after
+from stablecast.membership.view import Labels, MemberInfo, View
 
 REMEMBERED_NAMES = 1000
 """How many names' incarnations a view carries."""
@@ -20,10 +21,12 @@ REMEMBERED_BYTES = 16 << 10
 """How many bytes their names have together at most, beside those of members."""
 
 
-def view_alone(view_id: int, epoch: int, me: MemberInfo, *, line: str) -> View:
-    """Make a view of one process."""
-    given = msgspec.structs.replace(me, incarnation=max(me.incarnation, 1))
-    return View(view_id, epoch, (given,), line, {given.name: given.incarnation})
+def view_alone(view_id: int, epoch: int, me: MemberInfo, *, group: str, main: bool) -> View:
+    """Make a view of one process, on the main line or off it."""
+    labels = Labels.PLAIN if main else Labels.MARKED
+    given = labelled(me, (), max(me.incarnation, 1), labels)
+    line = group if main else side_line(group, view_id)
+    return View(view_id, epoch, (given,), line, {given.name: given.incarnation}, labels)
 
 
 def comes_back(me: MemberInfo, last: MemberInfo) -> MemberInfo:
@@ -45,20 +48,25 @@ def next_view(
     group: str,
 ) -> View:
     """Put the next view together: survivors in their order, then joiners with the incarnations they get."""
-    incarnations = dict(change.old.incarnations)
+    incarnations, labels = dict(change.old.incarnations), labels_after(change)
     newcomers = []
     for joiner in joiners:
-        given = max(joiner.incarnation, incarnations.pop(joiner.name, 0) + 1, 1)
+        given = max(joiner.incarnation, incarnations.get(joiner.name, 0) + 1, 1)
+        newcomers.append(labelled(joiner, incarnations, given, labels))
+        incarnations.pop(joiner.name, None)
         incarnations[joiner.name] = given
-        newcomers.append(msgspec.structs.replace(joiner, incarnation=given))
     members = (*change.survivors, *newcomers)
     keeps = keeps_line(len(change.old.members), len(change.survivors), len(change.leavers))
+    remembered = without_oldest(incarnations, {member.name for member in members})
+    if len(remembered) < len(incarnations):
+        labels = max(labels, Labels.REMEMBERED)
     return View(
         id=view_id,
         epoch=epoch,
         members=members,
         line=change.old.line if keeps else side_line(group, view_id),
-        incarnations=without_oldest(incarnations, {member.name for member in members}),
+        incarnations=remembered,
+        labels=labels,
     )
 
 

@@ -75,6 +75,8 @@ class InView:
     """Members that live and are to go, and why."""
     leavers: set[int] = field(default_factory=set)
     """Members that want to leave."""
+    synced: set[int] = field(default_factory=set)
+    """Leaders whose view was agreed to here before another proposal was promised."""
     merge_into: Address | None = None
     """Where a better view is."""
     asked_to_unblock: bool = False

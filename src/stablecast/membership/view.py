@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Annotated
 
 import msgspec
@@ -25,6 +26,17 @@ def bits_of(session: int) -> str:
     return f"{session:016x}"[:8]
 
 
+class Labels(IntEnum):
+    """How a view calls those who join it; :mod:`stablecast.membership.labels` has why."""
+
+    PLAIN = 0
+    """By their names and incarnations."""
+    REMEMBERED = 1
+    """So as well, if it remembers their names; others with bits of their session."""
+    MARKED = 2
+    """All with bits of their session."""
+
+
 class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
     """One member of a view."""
 
@@ -40,6 +52,8 @@ class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
     """Where it is, for stability levels by zone; may be empty."""
     most: Whole = 0
     """Most members of a view that it can send in; 0 for any number."""
+    mark: str = ""
+    """Bits of its session, where name and incarnation may belong to another one too."""
 
     @property
     def address(self) -> Address:
@@ -48,8 +62,9 @@ class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def label(self) -> str:
-        """Its name for people and in traces: with the incarnation from the second on."""
-        return self.name if self.incarnation == 1 else f"{self.name}#{self.incarnation}"
+        """Its name for people and in traces: with the incarnation from the second on, and its mark."""
+        plain = self.name if self.incarnation == 1 else f"{self.name}#{self.incarnation}"
+        return f"{plain}~{self.mark}" if self.mark else plain
 
 
 class View(msgspec.Struct, frozen=True, array_like=True):
@@ -65,6 +80,8 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     """What its events' group is called in traces: the group's name on the main line."""
     incarnations: dict[str, Whole]
     """The last incarnation that each name was given, of members and of recent ones."""
+    labels: Labels = Labels.PLAIN
+    """How those who join are called."""
 
     @property
     def sessions(self) -> tuple[int, ...]:

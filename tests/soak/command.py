@@ -1,0 +1,104 @@
+"""Run fault schedules on the in-memory network, and check every promise from outside.
+
+    python -m tests.soak --schedules 1000 --first-seed 1 --processes 2
+    python -m tests.soak --schedules 100 --only flap
+    python -m tests.soak --seed 17 --verbose
+    python -m tests.soak --seed 17 --shrink
+
+A schedule that fails prints its plan and the line that runs it again; the exit code is then 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from tests.soak.coverage import Coverage
+from tests.soak.faults import KINDS
+from tests.soak.run import Outcome, run_schedule, run_seed
+from tests.soak.schedules import SIZES, make_schedule
+from tests.soak.shrink import keep, shrink
+
+SEEDS_LOOKED_AT = 1_000_000
+"""How far seeds are looked through for schedules of the kind that is asked for."""
+
+
+def run_many(seeds: Sequence[int], processes: int) -> Iterator[Outcome]:
+    """Run the schedules of many seeds, in as many processes."""
+    if processes == 1:
+        yield from map(run_seed, seeds)
+        return
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        yield from pool.imap_unordered(run_seed, seeds, chunksize=2)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what the command line asks for; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--schedules", type=int, default=1000)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument(
+        "--only",
+        metavar="KIND",
+        help=f"those that have it: {', '.join((*KINDS, *SIZES))}, a protocol, or another row of the table",
+    )
+    parser.add_argument("--seed", type=int, help="run this one alone")
+    parser.add_argument("--keep", help="with --seed: only these of its faults, such as 0,2")
+    parser.add_argument("--verbose", action="store_true", help="with --seed: tell what happens")
+    parser.add_argument(
+        "--shrink", action="store_true", help="with --seed: find the faults that it takes to fail"
+    )
+    asked = parser.parse_args(arguments)
+    if asked.seed is not None:
+        return _run_one(asked)
+    seeds = list(itertools.islice(_seeds_with(asked.only, asked.first_seed), asked.schedules))
+    return _run_all(seeds, asked.processes)
+
+
+def _seeds_with(kind: str | None, first: int) -> Iterator[int]:
+    """Yield seeds whose schedules have something."""
+    for seed in range(first, first + SEEDS_LOOKED_AT):
+        if kind is None:
+            yield seed
+            continue
+        schedule = make_schedule(seed)
+        if kind in schedule.traits or kind in (schedule.protocol, schedule.size):
+            yield seed
+
+
+def _run_one(asked: argparse.Namespace) -> int:
+    schedule = make_schedule(asked.seed)
+    if asked.keep is not None:
+        schedule = keep(schedule, [int(place) for place in asked.keep.split(",") if place])
+    if asked.shrink:
+        schedule, kept = shrink(schedule)
+        print(f"python -m tests.soak --seed {asked.seed} --keep {','.join(map(str, kept))}")
+    print(schedule if asked.verbose else schedule.plan)
+    outcome = run_schedule(schedule, say=print if asked.verbose else lambda _: None)
+    print(outcome)
+    return 1 if outcome.problem else 0
+
+
+def _run_all(seeds: Sequence[int], processes: int) -> int:
+    began, coverage = time.monotonic(), Coverage()
+    for outcome in run_many(seeds, processes):
+        schedule = make_schedule(outcome.seed)
+        coverage.add(schedule, outcome)
+        if outcome.problem:
+            print(f"FAILED: {outcome.problem}\n  {schedule.plan}\n  {outcome.replay}", flush=True)
+        if coverage.schedules % 100 == 0:
+            told = f"{coverage.schedules:,} of {len(seeds):,} schedules, {coverage.failed} failed"
+            print(f"# {told}, {time.monotonic() - began:.0f} s", flush=True)
+    print(coverage)
+    return 1 if coverage.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
