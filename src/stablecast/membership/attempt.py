@@ -146,15 +146,15 @@ def _begin_sync(state: State, change: Change, now: float) -> None:
         state.outlook.remember(member.address, now)
     reason = _reason(state.here, change, joiners)
     sync = change.begin_sync(view, joiners, now, reason=reason, places=state.outlook.shared(view))
-    _accept_own(state, change, sync)
+    _accept_own(state, change, sync, now)
     ask(state, change, change.awaited())
     advance(state, change, now)
 
 
-def _accept_own(state: State, change: Change, sync: Sync) -> None:
+def _accept_own(state: State, change: Change, sync: Sync, now: float) -> None:
     here = state.here
     if state.me in change.survivors and here.promise is not None:
-        follow.accept(state, here, here.promise, sync)
+        follow.accept(state, here, here.promise, sync, now)
         if follow.is_synced(here.promise):
             change.synced.add(state.me.session)
 

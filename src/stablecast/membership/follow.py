@@ -94,7 +94,7 @@ def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
     elif here.promise is not None and frame.proposal == here.promise.proposal:
         state.news_at = now
         if here.promise.accepted is None or here.promise.accepted.sync.proposal != frame.proposal:
-            accept(state, here, here.promise, frame)
+            accept(state, here, here.promise, frame, now)
         if is_synced(here.promise):
             state.send(Synced(frame.proposal), sender)
 
@@ -113,14 +113,17 @@ def decline(state: State, frame: Sync, sender: Peer) -> None:
         state.send(Elsewhere(frame.proposal, state.view), sender)
 
 
-def accept(state: State, here: InView, promise: Promise, sync: Sync) -> None:
+def accept(state: State, here: InView, promise: Promise, sync: Sync, now: float) -> None:
     """Take a SYNC of the present view: from here on it is the only one that may be installed."""
     if not _fits(state, sync, here.view):
         return
     promise.accepted = Accepted(sync, promise.flushed.prefixes == sync.cut)
     if sync.view is not None:
         state.out.append(TrustSessions(frozenset(sync.view.sessions)))
-    if not promise.accepted.has_cut:
+    if promise.accepted.has_cut:
+        here.lacks_since = None
+    else:
+        here.lacks_since = now if here.lacks_since is None else here.lacks_since
         state.out.append(GetUpTo(sync.cut, sync.holders))
 
 

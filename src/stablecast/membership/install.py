@@ -45,6 +45,7 @@ def have_cut(state: State, now: float) -> None:
     if here is None or accepted is None or accepted.has_cut:
         return
     accepted.has_cut = True
+    here.lacks_since = None
     leader = here.view.member(accepted.sync.proposal[1])
     if change is not None:
         change.synced.add(state.me.session)

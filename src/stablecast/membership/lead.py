@@ -23,6 +23,9 @@ LARGEST_BACKOFF = 5
 TRIPS_OF_A_JOINER = 3
 """Round trips that a joiner has to answer at least."""
 
+GIVES_UP_AFTER = 2
+"""Times for flushing after which a member goes on alone that lacks what next views have."""
+
 ASK_ALL_EVERY = 10
 """Those who have answered are asked again only every so many repetitions."""
 
@@ -138,6 +141,10 @@ def on_elsewhere_outside(state: State, frame: Elsewhere, sender: Peer, now: floa
 
 def repeat(state: State, now: float) -> None:
     """Ask again who has not answered, and give up those who do not for long."""
+    here = state.in_view
+    since = None if here is None else here.lacks_since
+    if since is not None and now - since >= GIVES_UP_AFTER * state.timing.flush_timeout:
+        _step_aside(state, now)  # no leader has left this process out: there may be several, in turns
     if state.change is not None:
         _drop_unresponsive(state, state.change, now)
     change = state.change
@@ -162,10 +169,18 @@ def _drop_unresponsive(state: State, change: Change, now: float) -> None:
             here.left_out[member.session] = "did not answer a view change"
         attempt.begin(state, now)
     elif waited >= state.timing.flush_timeout and change.awaited():
-        # Only this process lacks something of the cut, and nobody has it to give: where few keep copies,
-        # those may be gone.  The others go on without it, and it comes back.
-        here.gone.update(set(change.old.sessions) - {state.me.session})
-        attempt.begin(state, now)
+        _step_aside(state, now)
+
+
+def _step_aside(state: State, now: float) -> None:
+    """Go on alone: something of the cut is missing here, and nobody has it to give.
+
+    Where few keep copies, those may be gone.  The others go on without this process, and it comes back.
+    """
+    here = state.here
+    here.gone.update(set(here.view.sessions) - {state.me.session})
+    here.lacks_since = None
+    attempt.begin(state, now)
 
 
 def drop_replaced(state: State, member: MemberInfo, now: float) -> None:

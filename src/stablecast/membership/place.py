@@ -87,6 +87,8 @@ class InView:
     """Before which this process makes no proposal."""
     promise: Promise | None = None
     """What it has stopped for; None while it may send."""
+    lacks_since: float | None = None
+    """Since when something is missing here that the cuts of next views have; None if nothing is."""
 
     def is_out(self, session: int) -> bool:
         """Tell whether a member is believed gone or is to go."""
