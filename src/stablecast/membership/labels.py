@@ -39,7 +39,7 @@ def labels_after(change: Change) -> Labels:
     old, stay = change.old, change.survivors
     there = [member for member in old.members if member not in change.leavers]
     others = {leader for flushed in change.flushed.values() for leader in flushed.synced}
-    has_half_with_oldest = 2 * len(stay) == len(there) and there[0] in stay
+    has_half_with_oldest = bool(stay) and 2 * len(stay) == len(there) and there[0] in stay
     is_most = 2 * len(stay) > len(there) or has_half_with_oldest
     return old.labels if is_most and others <= {change.proposal[1]} else Labels.MARKED
 
