@@ -57,8 +57,8 @@ class Attacked:
             self._add(number)
         for number in range(60):
             for driver in self.drivers:
-                if driver.engine.may_send(50):
-                    driver.engine.send(bytes(number), driver.now())
+                if driver.engine.own.may_send(50):
+                    driver.engine.own.send(bytes(number), driver.now())
                     driver.flush()
             self.clock.run_until(self.clock.now + 0.01)
         self.target = self.drivers[0]
@@ -103,9 +103,9 @@ class Attacked:
             [stream.highest for stream in here.streams],
             list(here.tracker.stable),
             [list(has) for has in here.has],
-            engine.counters.delivered,
+            engine.backlog.delivered,
             self.target.transport.stats.datagrams_sent,
-            engine.seal.remembered(),
+            engine.mail.seal.remembered(),
             engine.agreement.state,
         )
 
@@ -118,7 +118,7 @@ def engine_subject(seed: int) -> Subject:
     """Return a member of a running group, and what strangers may have recorded of its traffic."""
     attacked = Attacked(seed)
     foreign = [seal.close(some_inside(attacked.draw)) for seal in strangers(attacked.draw) for _ in range(5)]
-    own = [attacked.target.engine.seal.close(some_inside(attacked.draw)) for _ in range(5)]
+    own = [attacked.target.engine.mail.seal.close(some_inside(attacked.draw)) for _ in range(5)]
     corpus = Corpus(attacked.seen[-2000:], attacked.unseen[-500:], foreign + own)
     return Subject(attacked.receive, attacked.state, corpus)
 
@@ -135,7 +135,7 @@ def nonsense_of_members(*, count: int, seed: int, protocol: str = "gsgc") -> Eng
     for number in range(count):
         inside = flip(draw, draw.choice(insides)) if draw.random() < 0.8 else some_inside(draw)
         try:
-            attacked.receive(peer.seal.close(inside))
+            attacked.receive(peer.mail.seal.close(inside))
         except Exception as error:
             raise Broken(f"seed {seed}, number {number}: {wire.unpack(inside)!r}") from error
     return attacked.target.engine

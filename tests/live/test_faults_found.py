@@ -68,8 +68,8 @@ class Process:
         self.logged.append(("change", *logged))
 
     def multicast(self, payload):
-        assert self.engine.may_send(len(payload))
-        seq = self.engine.send(payload, self.transport.now())
+        assert self.engine.own.may_send(len(payload))
+        seq = self.engine.own.send(payload, self.transport.now())
         self.driver.flush()
         return seq
 
@@ -142,13 +142,13 @@ def test_a_message_is_not_called_stable_at_a_member_that_left_without_it():
     seq = second.multicast(b"not for m2")
     third.driver.leave()
     assert clock.run_until(lambda: second.labels == ("m0", "m1"))
-    outcome = second.engine.outcomes.of(seq, 0.0)
+    outcome = second.engine.own.outcomes.of(seq, 0.0)
     assert isinstance(outcome, StableInSmallerView)
     assert (outcome.members, outcome.gone) == (("m0", "m1"), ("m2",))
     assert not third.deliveries
     later = second.multicast(b"for both")
-    assert clock.run_until(lambda: second.engine.outcomes.stable_seq == later)
-    assert isinstance(second.engine.outcomes.of(later, 0.0), Stable)
+    assert clock.run_until(lambda: second.engine.own.outcomes.stable_seq == later)
+    assert isinstance(second.engine.own.outcomes.of(later, 0.0), Stable)
 
 
 def test_traces_tell_a_large_message_by_its_whole_size_even_if_parts_of_it_were_let_go_before():
@@ -185,7 +185,7 @@ def test_a_minority_departs_from_the_group_before_it_settles_alone():
     assert third.changes()[-1] == ("leave", "m2")
     claims = [entry for entry in third.logged if entry[0] in ("stable", "release") and entry[1] == "orders"]
     assert not [entry for entry in claims if entry[3] == "m2"]
-    assert isinstance(third.engine.outcomes.of(1, 0.0), StableInSmallerView)
+    assert isinstance(third.engine.own.outcomes.of(1, 0.0), StableInSmallerView)
 
 
 def test_a_leader_that_alone_lacks_what_nobody_keeps_any_more_steps_aside():

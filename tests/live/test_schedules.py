@@ -91,19 +91,18 @@ def _opens_replays(patch):
 
 
 def _delivers_what_is_not_stable(patch):
-    took, deliver = Engine.took, Engine._deliver
+    took, released = Engine.took, Engine.released
 
     def too_early(self, source, stream, run, now):
         took(self, source, stream, run, now)
         if self.options.deliver == "stable":
-            deliver(self, stream, run)
+            self.backlog.deliver(stream, run, self.label)
 
-    def when_received(self, stream, run):
-        if self.options.deliver != "stable":
-            deliver(self, stream, run)
+    def without_delivering(self, source, stream, runs, now):
+        released(self, source, stream, [kept._replace(run=None) for kept in runs], now)
 
     patch.setattr(Engine, "took", too_early)
-    patch.setattr(Engine, "_deliver", when_received)
+    patch.setattr(Engine, "released", without_delivering)
 
 
 def _takes_stability_back(patch):

@@ -119,7 +119,7 @@ def test_what_a_stranger_replays_is_refused():
     run.trouble.befall(run.schedule.faults[0])
     run.clock.run_until(2.0)
     assert run.stranger.replayed > 100
-    assert sum(player.engine.seal.refused["replay"] for player in run.living) > 10
+    assert sum(player.engine.mail.seal.refused["replay"] for player in run.living) > 10
 
 
 # What is told

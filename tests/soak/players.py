@@ -98,7 +98,7 @@ class Player:
         )
         self.driver = Driver(self.engine, transport, self)
         self.witness.engine, self.witness.own_time = self.engine, transport.now
-        SealWatch(self.engine.seal, self.witness.complain)
+        SealWatch(self.engine.mail.seal, self.witness.complain)
         self.left_to_send = schedule.messages if self._rng.random() < schedule.senders else 0
         self.is_leaving = False
         self.has_ended = False
@@ -164,10 +164,10 @@ class Player:
         if self.has_ended or self.is_leaving:
             return
         engine, sent = self.engine, 0
-        while sent < self.schedule.burst and self.left_to_send and engine.may_send(self._size):
+        while sent < self.schedule.burst and self.left_to_send and engine.own.may_send(self._size):
             payload = self._rng.randbytes(self._size)
             self.witness.is_about_to_send(payload)
-            engine.send(payload, self.transport.now())
+            engine.own.send(payload, self.transport.now())
             self.left_to_send -= 1
             sent += 1
             self._size = self._draw_size()

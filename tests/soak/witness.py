@@ -351,7 +351,7 @@ class Witness:
     def judge_outcomes(self) -> None:
         """Check what receipts would say of messages that have become stable."""
         engine = self.engine
-        for outcomes in (engine.outcomes, *engine.past.values()):
+        for outcomes in (engine.own.outcomes, *engine.own.past.values()):
             judged = self._judged.get(outcomes.label, 0)
             for seq in range(judged + 1, outcomes.stable_seq + 1):
                 outcome = outcomes.of(seq, 0.0)
@@ -374,7 +374,8 @@ class Witness:
         """Return how many messages of this process, of all its incarnations, are not known to be stable."""
         engine = self.engine
         stable = {
-            outcomes.label: outcomes.stable_seq for outcomes in (engine.outcomes, *engine.past.values())
+            outcomes.label: outcomes.stable_seq
+            for outcomes in (engine.own.outcomes, *engine.own.past.values())
         }
         own = {label: key for label, key in self._labels.items() if key[0] == engine.session}
         return sum(

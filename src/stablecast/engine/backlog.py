@@ -1,4 +1,4 @@
-"""Deliveries that wait for the application, and whether they are too many.
+"""Deliveries on their way to the application, and whether too many wait for it.
 
 One's own messages do not count: a reader that sends would wait for itself.
 """
@@ -6,10 +6,14 @@ One's own messages do not count: a reader that sends would wait for itself.
 from __future__ import annotations
 
 from collections import deque
+from itertools import repeat
+
+from stablecast.engine.results import Delivery
+from stablecast.engine.streams import Run, Stream
 
 
 class Backlog:
-    """How much waits.
+    """What was delivered, and what of it waits.
 
     Parameters
     ----------
@@ -18,9 +22,13 @@ class Backlog:
     """
 
     def __init__(self, most: int) -> None:
+        self.delivered = 0
+        """Messages that were handed over in all."""
         self.waiting = 0
         """Deliveries that the application has not taken yet."""
         self._most = most
+        self._next: list[Delivery] = []
+        self._next_foreign = 0
         self._foreign = 0
         self._batches: deque[tuple[int, int]] = deque()
         """For each batch that waits, how many deliveries it has, and how many of them are foreign."""
@@ -31,15 +39,29 @@ class Backlog:
         """Whether the application has too much of others waiting for it."""
         return self._foreign >= self._most
 
-    def add(self, count: int, foreign: int) -> bool:
-        """Take note of a batch, with so many of others' messages; tell whether it is too much with it."""
-        self.waiting += count
+    def deliver(self, stream: Stream, run: Run, me: str) -> None:
+        """Take the messages that end in a run, for the member of this label."""
+        seq, payloads = stream.messages_of(run)
+        self._next.extend(
+            map(Delivery, repeat(stream.label), range(seq, seq + len(payloads)), payloads, repeat(me))
+        )
+        if stream.label != me:
+            self._next_foreign += len(payloads)
+
+    def hand_over(self) -> tuple[list[Delivery], bool]:
+        """Return what was delivered since the last call, and whether too much waits with it."""
+        if not self._next:
+            return self._next, False
+        batch, self._next = self._next, []
+        foreign, self._next_foreign = self._next_foreign, 0
+        self.delivered += len(batch)
+        self.waiting += len(batch)
         self._foreign += foreign
-        self._batches.append((count, foreign))
+        self._batches.append((len(batch), foreign))
         if self._was_full or not self.is_full:
-            return False
+            return batch, False
         self._was_full = True
-        return True
+        return batch, True
 
     def take(self, count: int) -> bool:
         """Take note that deliveries were taken; tell whether there is room again, which there was not."""

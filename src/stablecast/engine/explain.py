@@ -85,7 +85,7 @@ def _zones(here: InView) -> dict[str, str]:
 def explain(engine: Engine, id: MessageId, now: float) -> Explanation:
     """Tell what keeps a message from being stable, as this member knows it."""
     here = engine.in_view
-    past = engine.past.get(id.source)
+    past = engine.own.past.get(id.source)
     if past is not None and id.seq <= past.stable_seq:
         return Explanation(id, "stable", ())
     if here is None or id.source not in here.labels:
@@ -94,7 +94,7 @@ def explain(engine: Engine, id: MessageId, now: float) -> Explanation:
     if id.seq <= stream.stable_seq:
         return Explanation(id, "stable", ())
     if id.seq > stream.seq:
-        own = id.source == engine.label and id.seq <= engine.sent
+        own = id.source == engine.label and id.seq <= engine.own.sent
         return Explanation(id, "sending" if own else "unknown", ())
     return Explanation(id, "waiting", laggards(engine, id, now))
 
@@ -117,8 +117,8 @@ def describe(engine: Engine, now: float) -> Stats:
         view_epoch=0 if view is None else view.epoch,
         main=view is not None and view.line == engine.options.group,
         sent=counters.sent,
-        stable=engine.outcomes.stable_seq,
-        delivered=counters.delivered,
+        stable=engine.own.outcomes.stable_seq,
+        delivered=engine.backlog.delivered,
         waiting=engine.backlog.waiting,
         unstable_messages=0 if here is None else sum(s.seq - s.stable_seq for s in here.streams),
         unstable_bytes=0 if here is None else here.kept_bytes(),
@@ -133,11 +133,11 @@ def describe(engine: Engine, now: float) -> Stats:
         repair_bytes=counters.repair_bytes,
         refused=engine.refused(),
         frontier=engine.frontier,
-        time_to_stable_p50=engine.times.percentile(0.5),
-        time_to_stable_p90=engine.times.percentile(0.9),
-        time_to_stable_p99=engine.times.percentile(0.99),
+        time_to_stable_p50=engine.own.times.percentile(0.5),
+        time_to_stable_p90=engine.own.times.percentile(0.9),
+        time_to_stable_p99=engine.own.times.percentile(0.99),
         step_s=0.0 if here is None else here.pace.step,
-        window_bytes=int(engine.window.size),
+        window_bytes=int(engine.own.window.size),
         members_most=0 if view is None else most_of(view.members),
     )
 

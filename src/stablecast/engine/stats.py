@@ -47,8 +47,6 @@ class Counters:
 
     sent: int = 0
     """Own messages."""
-    delivered: int = 0
-    """Messages handed to the application, own ones included."""
     data_bytes: int = 0
     """Bytes of data that left, one copy each."""
     control_bytes: int = 0

@@ -15,6 +15,9 @@ T = TypeVar("T")
 class OneThread(Executor):
     """Starts a thread for each call, which ends with it; a process that ends does not wait for it."""
 
+    def __init__(self) -> None:
+        self._threads: list[Thread] = []
+
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Start a call."""
         future: Future[T] = Future()
@@ -28,8 +31,15 @@ class OneThread(Executor):
             else:
                 future.set_result(result)
 
-        Thread(target=work, name="stablecast-apart", daemon=True).start()
+        thread = Thread(target=work, name="stablecast-apart", daemon=True)
+        self._threads.append(thread)
+        thread.start()
         return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Wait for the threads to end."""
+        for thread in self._threads if wait else ():
+            thread.join()
 
 
 async def apart(function: Callable[[], T]) -> T:
@@ -37,4 +47,10 @@ async def apart(function: Callable[[], T]) -> T:
 
     An event loop without threads, as that of the testing kit, calls it at once.
     """
-    return await asyncio.get_running_loop().run_in_executor(OneThread(), function)
+    executor = OneThread()
+    call = asyncio.get_running_loop().run_in_executor(executor, function)
+    try:
+        return await call
+    finally:
+        if call.done() and not call.cancelled():  # its thread has nothing more to do, and ends
+            executor.shutdown()

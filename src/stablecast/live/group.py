@@ -155,7 +155,7 @@ class Group:
     def _send(self, payload: bytes) -> Receipt:
         now = self._driver.now()
         seq = self._sending.send(payload if type(payload) is bytes else bytes(payload), now)
-        return Receipt(self, seq, now, self._engine.outcomes.present)
+        return Receipt(self, seq, now, self._engine.own.outcomes.present)
 
     # Waiting for stability
 
@@ -289,10 +289,10 @@ class Group:
         self._driver.flush()
         try:
             async with asyncio.timeout(timeout):
-                while not engine.is_settled:
+                while not engine.own.is_settled:
                     await self._news_while_open(NEWS_S)
         except TimeoutError:
-            missing = engine.sent - engine.outcomes.stable_seq
+            missing = engine.own.sent - engine.own.outcomes.stable_seq
             raise DrainTimedOut(f"{missing} messages are not stable after {timeout:g} s") from None
         await self.close()
 

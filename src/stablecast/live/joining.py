@@ -289,7 +289,7 @@ class Joining:
 
     async def _explained(self, error: JoinFailed, contacts: list[Address], driver: Driver) -> JoinFailed:
         """Add what can be found out about contacts that did not answer."""
-        silent = [contact for contact in contacts if not driver.engine.has_met(contact)]
+        silent = [contact for contact in contacts if not driver.engine.mail.has_met(contact)]
         if self._settings.transport is not None or not silent:
             return error
         here = driver.transport.address

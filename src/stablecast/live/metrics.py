@@ -27,7 +27,7 @@ class GroupCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric."""
-        stats, times = self._group.stats(), self._group._engine.times
+        stats, times = self._group.stats(), self._group._engine.own.times
         names = ["group", "member"]
         values = [stats.group, stats.me]
         for name, text, value in (

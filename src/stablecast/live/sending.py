@@ -42,6 +42,7 @@ class Sending:
         self._loop = asyncio.get_running_loop()
         self._driver = driver
         self._engine = driver.engine
+        self._own = driver.engine.own
         self._check = check
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._flush_due = False
@@ -51,23 +52,23 @@ class Sending:
 
     def may_go(self, size: int) -> bool:
         """Tell whether a message of this size may be sent at once."""
-        return self._sent < TURN_BYTES and not self._waiters and self._engine.may_send(size)
+        return self._sent < TURN_BYTES and not self._waiters and self._own.may_send(size)
 
     async def turn(self, size: int) -> None:
         """Wait until a message of this size, which may not go at once, may be sent."""
         if self._sent >= TURN_BYTES:
             await asyncio.sleep(0)
             self._check()
-        if self._waiters or not self._engine.may_send(size):
+        if self._waiters or not self._own.may_send(size):
             await self._wait_for_room(size)
-            while not self._engine.may_send(size):  # a view change may have come in between
+            while not self._own.may_send(size):  # a view change may have come in between
                 await self._wait_for_room(size, first=True)
             self._loop.call_soon(self.let_on)
 
     def check_room(self, size: int) -> None:
         """Raise ``BufferFull`` where ``turn`` would wait for room."""
-        if self._waiters or not self._engine.may_send(size):
-            raise BufferFull(self._engine.why_not(size))
+        if self._waiters or not self._own.may_send(size):
+            raise BufferFull(self._own.why_not(size))
 
     def send(self, payload: bytes, now: float) -> int:
         """Hand a message to the engine, and have it sent with those that follow in this turn; its number."""
@@ -76,13 +77,13 @@ class Sending:
             self._loop.call_soon(self._flush)
             self._flush_due = True
         self._sent += len(payload) + MESSAGE_BYTES
-        return self._engine.send(payload, now)
+        return self._own.send(payload, now)
 
     def let_on(self) -> None:
         """Let the first that waits send, if there is room; once its message is counted, it wakes the next."""
         while self._waiters:
             size, turn = self._waiters[0]
-            if not turn.done() and not self._engine.may_send(size):
+            if not turn.done() and not self._own.may_send(size):
                 return
             self._waiters.popleft()
             if not turn.done():
@@ -107,8 +108,8 @@ class Sending:
     async def _wait_for_room(self, size: int, *, first: bool = False) -> None:
         """Wait for one's turn, behind those who wait already; or in front of them, if it was one's turn."""
         engine = self._engine
-        if engine.options.on_full == "error" and not engine.is_blocked and not engine.may_send(size):
-            raise BufferFull(engine.why_not(size))
+        if engine.options.on_full == "error" and not engine.is_blocked and not self._own.may_send(size):
+            raise BufferFull(self._own.why_not(size))
         turn: asyncio.Future[None] = self._loop.create_future()
         entry = (size, turn)
         if first:
@@ -131,7 +132,7 @@ class Sending:
     # Senders that wait for long
 
     def _why_they_wait(self) -> str:
-        return self._engine.why_not(self._waiters[0][0] if self._waiters else 0)
+        return self._own.why_not(self._waiters[0][0] if self._waiters else 0)
 
     def _start_stall_timer(self) -> None:
         if self._stall_timer is None:
