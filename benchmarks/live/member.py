@@ -11,6 +11,8 @@ from typing import Any
 import stablecast
 from stablecast.engine.stats import TimeHistogram
 from stablecast.live.group import Group
+from stablecast.live.injection import InjectedTransport, Injection
+from stablecast.live.udp import UdpTransport
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Load:
     measure_s: float
     uvloop: bool
     profile: str = ""
+    round_trip_ms: float = 0.0
+    """What the way to another member and back takes besides."""
+    loss: float = 0.0
+    """Share of all datagrams that do not come."""
 
 
 def run(load: Load, number: int, seed: str | None, key: bytes | None, pipe: Connection) -> None:
@@ -55,7 +61,7 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
         key=key,
         member=f"m{number}",
         protocol=load.protocol,
-        largest=load.largest,
+        **await _network(load, number),
     )
     pipe.send(group.address)
     counted = [0]
@@ -65,7 +71,7 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
     await asyncio.sleep(0.5)
     sender = asyncio.create_task(_send(group, load))
     await asyncio.sleep(load.warm_s)
-    group._engine.times = TimeHistogram()
+    group._engine.own.times = TimeHistogram()
     before, stats, started = counted[0], group.stats(), asyncio.get_running_loop().time()
     cpu = resource.getrusage(resource.RUSAGE_SELF)
     await asyncio.sleep(load.measure_s)
@@ -83,6 +89,7 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
             "control_per_data": (after.control_bytes - stats.control_bytes)
             / max(1, after.data_bytes - stats.data_bytes),
             "repairs": after.repairs_asked - stats.repairs_asked,
+            "repairs_sent": after.repairs_sent - stats.repairs_sent,
             "peak_bytes": after.peak_bytes,
             "members": len(after.members),
             "step_ms": 1e3 * after.step_s,
@@ -93,6 +100,17 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
         await asyncio.sleep(0.05)
     await group.close()
     await reader
+
+
+async def _network(load: Load, number: int) -> dict[str, Any]:
+    """Return how to reach the others: plainly, or over a way that is long or loses."""
+    if not load.round_trip_ms and not load.loss:
+        return {"largest": load.largest}
+    way_s = load.round_trip_ms / 2e3
+    udp = await UdpTransport.open(("127.0.0.1", 0), largest=load.largest)
+    return {
+        "transport": InjectedTransport(udp, Injection(seed=number, loss=load.loss, delay_s=(way_s, way_s)))
+    }
 
 
 async def _count(group: Group, counted: list[int]) -> None:

@@ -69,6 +69,7 @@ def _together(load: Load, found: list[dict[str, Any]]) -> dict[str, Any]:
         "p99_ms": round(max(f["p99_ms"] for f in found), 2),
         "control_per_data": round(sum(f["control_per_data"] for f in found) / len(found), 3),
         "repairs": sum(f["repairs"] for f in found),
+        "repairs_sent": sum(f["repairs_sent"] for f in found),
         "peak_bytes": max(f["peak_bytes"] for f in found),
         "cpu": round(sum(f["cpu"] for f in found), 2),
         "step_ms": round(max(f["step_ms"] for f in found), 2),
@@ -87,6 +88,8 @@ def main() -> None:
     parser.add_argument("--largest", type=int)
     parser.add_argument("--plain", action="store_true", help="no key")
     parser.add_argument("--uvloop", action="store_true", help="uvloop in place of asyncio's own loop")
+    parser.add_argument("--round-trip-ms", type=float, default=0.0)
+    parser.add_argument("--loss", type=float, default=0.0, help="share of datagrams that do not come")
     parser.add_argument("--profile", default="")
     given = parser.parse_args()
     loads = itertools.product(given.members, given.size, given.rate, given.protocol)
@@ -102,6 +105,8 @@ def main() -> None:
             measure_s=given.seconds,
             uvloop=given.uvloop,
             profile=given.profile,
+            round_trip_ms=given.round_trip_ms,
+            loss=given.loss,
         )
         print(json.dumps(measure(load)), flush=True)
 
