@@ -19,6 +19,7 @@ from stablecast.engine.results import (
     StabilityResumed,
 )
 from stablecast.engine.stalls import Stalls
+from stablecast.engine.streams import Kept
 from stablecast.membership.slow_members import (
     Evict,
     Exclude,
@@ -85,9 +86,10 @@ class Care:
         news = self._stalls.look(here, now)
         if news is not None:
             yield news
+        oldest = [(source, o) for source, stream in here.busy.items() if (o := stream.oldest) is not None]
         for rank, member in enumerate(here.view.members):
             if rank != here.rank:
-                since = held_since(here, rank, now)
+                since = held_since(here, rank, oldest, now) if oldest else None
                 for step in self._slow.holding(member.session, since, now, key=member.name):
                     yield from _told(step, here.labels[rank], now)
 
@@ -106,17 +108,14 @@ def _told(step: Step, label: str, now: float) -> Iterator[Event | LeaveOut]:
             yield LeaveOut(session, "too slow too often")
 
 
-def held_since(here: InView, rank: int, now: float) -> float | None:
-    """Return since when a member holds back the oldest message that it is not known to have.
+def held_since(here: InView, rank: int, oldest: list[tuple[int, Kept]], now: float) -> float | None:
+    """Return since when a member holds back one of these, the oldest unstable runs of their sources.
 
     A member that may have it by now, and has just not had its turn to say so, holds nothing back.  Of one
     that cannot be heard, what it has is known by way of others, later.
     """
-    times = [
-        oldest.at
-        for source, stream in enumerate(here.streams)
-        if (oldest := stream.oldest) is not None and here.has[rank][source] < oldest.last
-    ]
+    has = here.has[rank]
+    times = [kept.at for source, kept in oldest if has[source] < kept.last]
     if not times or not here.has_had_its_turn(rank, min(times), now):
         return None
     return min(times) + (0.0 if here.links.hears(rank) else 2 * here.patience)
