@@ -26,13 +26,15 @@ from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surrou
 from stablecast.protocols.layers.succession import REIGN
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
 from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, Fault
+from stablecast.simulate.plain.calendar import Calendar, Entry
+from stablecast.simulate.plain.letters import Letter
+from stablecast.simulate.plain.network import Network
 from stablecast.simulate.prepare import initial_received, make_attached, make_plan, place_members
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
 from stablecast.simulate.traffic import HANDLE_EVENT
 from stablecast.testing.reference.changes import Kept, Stream, WentBack, whole
-from stablecast.testing.reference.network import Calendar, Entry, Letter, Network
 from stablecast.testing.reference.result import PlainRun, PlainTraffic
 from stablecast.testing.reference.traffic import DataTraffic, Event
 
@@ -630,7 +632,7 @@ class _Driver:
 
     def summary(self) -> PlainRun:
         """Return what the run did and measured."""
-        network, lengths = self.network, self.network.queue_lengths
+        network = self.network
         since = {execution: self.started_at_ps[execution - 1] for execution in self.learned_at_ps}
         return PlainRun(
             events=self.events,
@@ -651,8 +653,8 @@ class _Driver:
             given_up=self.given_up,
             completed=self.is_complete(),
             rounds=self.rounds,
-            queue_max=max(lengths, default=0),
-            queue_mean=sum(lengths) / len(lengths) if lengths else 0.0,
+            queue_max=network.queue_max,
+            queue_mean=network.queue_sum / network.queue_counts if network.queue_counts else 0.0,
             loads=network.loads[: self.loads_by_end],
             host_queue_max=network.host_queue_max(),
             dropped=network.dropped,

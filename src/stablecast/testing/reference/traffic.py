@@ -18,11 +18,12 @@ from stablecast.multicast.fifo import ASK_MAX
 from stablecast.protocols.contract import GROUP
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
 from stablecast.simulate.costs import PS_PER_US
+from stablecast.simulate.plain.letters import Letter
+from stablecast.simulate.plain.network import Network
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import PIGGYBACKS, Setup, sender_columns, sender_members
 from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, NAK, REQUEST, RIDERS_MAX, Plan
 from stablecast.simulate.traffic import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
-from stablecast.testing.reference.network import Letter, Network
 
 Event = tuple[int, int, int, int, int, int]
 """A row of the trace: code, time in ps, member, column or source, number or execution, bytes or kind."""

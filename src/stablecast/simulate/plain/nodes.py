@@ -1,4 +1,4 @@
-"""The nodes and links of the plain driver's network as objects, and the ways between them on a graph."""
+"""The nodes and links of a plain simulation's network as objects, and the ways between them on a graph."""
 
 from __future__ import annotations
 
@@ -47,6 +47,9 @@ class Node:
         """Climb from the target: if that leads here, its last step is the way down; else the way is up."""
         if self.routes is not None:
             return self.routes[target.number]
+        if not self.children:
+            assert self.up is not None
+            return self.up
         step: Node | None = target
         while step is not None and step.parent is not self:
             step = step.parent

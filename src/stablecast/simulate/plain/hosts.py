@@ -1,4 +1,4 @@
-"""The hosts of the plain driver: who sends and receives a packet, and how long that takes.
+"""The hosts of a plain simulation: who sends and receives a packet, and how long that takes.
 
 It is the model of :mod:`stablecast.simulate.hosts` told a second time: a job for each packet, at the
 processor that the host model names, or at none.
@@ -10,10 +10,10 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from stablecast.simulate.costs import PS_PER_US, Costs
+from stablecast.simulate.plain.calendar import Action, Calendar
 
 if TYPE_CHECKING:
-    from stablecast.testing.reference.network import Action, Calendar
-    from stablecast.testing.reference.nodes import Link
+    from stablecast.simulate.plain.nodes import Link
 
 
 class Processor:
@@ -56,6 +56,7 @@ class Hosts:
 
     def __init__(self, costs: Costs, calendar: Calendar, *, first: int, members: int, links: int) -> None:
         self.costs = costs
+        self._costs_ps: dict[tuple[int, float], int] = {}
         self.per_link = costs.host_model == "per-link" and not costs.hosts_free
         kind = Delay if costs.host_model == "delay" and not costs.hosts_free else Processor
         self.own = [kind(calendar, first + i) for i in range(members)]
@@ -83,7 +84,10 @@ class Hosts:
 
     def cost_ps(self, size: int, factor: float) -> int:
         """Return what a packet takes a processor, as a multiple of what it takes to send it."""
-        return int(self.send_ps(size) * factor + 0.5)
+        found = self._costs_ps.get((size, factor))
+        if found is None:
+            found = self._costs_ps[size, factor] = int(self.send_ps(size) * factor + 0.5)
+        return found
 
     def send_ps(self, size: int) -> float:
         """Return the time to send so many bytes as one, before it is rounded."""

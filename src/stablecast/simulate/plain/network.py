@@ -1,19 +1,15 @@
-"""The network of the plain driver: links, routers and hosts as objects, and a calendar of what they do.
+"""The network of a plain simulation: links, routers and hosts as objects, and a calendar of what they do.
 
-It is the model of :mod:`stablecast.simulate.wires` told a second time, for comparison: every server keeps a
-queue of its own, every event is one entry of a heap, and a route is found by climbing the tree, or on a
-graph by walking back from the target.
+It is the model of :mod:`stablecast.simulate.wires` told a second time: every server keeps a queue of its own,
+every event is one entry of a heap, and a route is found by climbing the tree, or on a graph by walking back
+from the target.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,123 +18,11 @@ from stablecast.protocols.contract import GROUP
 from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
 from stablecast.simulate.costs import PS_PER_US, Costs
 from stablecast.simulate.distances import HOP_PS
+from stablecast.simulate.plain.calendar import Calendar
+from stablecast.simulate.plain.hosts import Hosts, Processor
+from stablecast.simulate.plain.letters import Letter, Packet, cut
+from stablecast.simulate.plain.nodes import Link, Node, build_nodes, source_tree
 from stablecast.simulate.topologies import Topology
-from stablecast.testing.reference.hosts import Hosts, Processor
-from stablecast.testing.reference.nodes import Link, Node, build_nodes, source_tree
-
-Action = Callable[[], None]
-
-
-@dataclass(eq=False)
-class Letter:
-    """A message under way; its copies and packets on different links are of the same object."""
-
-    kind: int
-    source: int
-    """The member that sent it."""
-    dest: int
-    """A member, or ``GROUP``."""
-    size: int
-    """Bytes on the wire."""
-    numbers: tuple[int, ...] = ()
-    """Of a protocol's message: its whole numbers, and its arrays, one behind the other."""
-    depth: int = 0
-    """Messages in the chain that led to it, itself included."""
-    array: NDArray[np.integer[Any]] | None = None
-    entries: dict[int, int] | None = None
-    """What travels of its array, by place, where that are changed entries."""
-    carried: int = 0
-    """Of data: how many of its bytes are the protocol's."""
-    riders: list[Letter] = field(default_factory=list)
-    """Stability messages that travel inside it."""
-    column: int = -1
-    """Of data: the column that it is about, a range of numbers, and when the message was handed over."""
-    first: int = 0
-    last: int = 0
-    born_ps: int = 0
-    came: Counter[int] = field(default_factory=Counter)
-    """By member, its packets that came to the member's node, and those that the member received."""
-    got: Counter[int] = field(default_factory=Counter)
-
-    @property
-    def execution(self) -> int:
-        """The first of its numbers, which is the execution in protocols that have any; 0 for none."""
-        return self.numbers[0] if self.numbers else 0
-
-
-@dataclass(frozen=True, eq=False)
-class Packet:
-    """A part of a message under way, or all of it."""
-
-    letter: Letter
-    dest: int
-    """A member, or ``GROUP``."""
-    size: int
-    """Bytes on the wire."""
-    bare_size: int | None
-    """The same without what data carries of the protocol; None if the packet holds nothing else."""
-    number: int
-    """Its place in the message, from 0, and how many packets that has."""
-    count: int
-
-
-def cut(letter: Letter, dest: int, costs: Costs) -> list[Packet]:
-    """Cut a message into packets, each with a header; all but the last are full."""
-    sizes, bare = (packet_sizes(size, costs) for size in (letter.size, letter.size - letter.carried))
-    return [
-        Packet(letter, dest, size, without, number, len(sizes))
-        for number, (size, without) in enumerate(zip_longest(sizes, bare))
-    ]
-
-
-def packet_sizes(size: int, costs: Costs) -> list[int]:
-    """Return the bytes of each packet of a message."""
-    if costs.mtu_bytes == 0:
-        return [size]
-    room, left, sizes = costs.mtu_bytes - costs.header_bytes, size - costs.header_bytes, []
-    while left > room:
-        sizes.append(costs.mtu_bytes)
-        left -= room
-    return [*sizes, costs.header_bytes + left]
-
-
-@dataclass(eq=False)
-class Entry:
-    """An event to come; one without an action was called off."""
-
-    at_ps: int
-    action: Action | None
-
-
-class Calendar:
-    """What is to happen: by time, then by the server's number, then in order of arrival."""
-
-    def __init__(self) -> None:
-        self.now_ps = 0
-        self.handled = 0
-        self.before_each: Callable[[int], None] = _ignore
-        """Called with the time of each event before it happens."""
-        self._heap: list[tuple[int, int, int, Entry]] = []
-        self._added = 0
-
-    def add(self, at_ps: int, server: int, action: Action) -> Entry:
-        """Let a server do something at a time."""
-        entry = Entry(at_ps, action)
-        self._added += 1
-        heapq.heappush(self._heap, (at_ps, server, self._added, entry))
-        return entry
-
-    def step(self, until_ps: int) -> bool:
-        """Do what comes next; tell whether there was anything to do by ``until_ps``."""
-        while self._heap and self._heap[0][0] <= until_ps:
-            at_ps, _, _, entry = heapq.heappop(self._heap)
-            if entry.action is not None:
-                self.now_ps = at_ps
-                self.handled += 1
-                self.before_each(at_ps)
-                entry.action()
-                return True
-        return False
 
 
 class Network:
@@ -185,7 +69,8 @@ class Network:
         self.loads: list[int] = []
         """How many packets were on links, each time that they were counted."""
         self.sample_ps = sample_ps
-        calendar.before_each = self._count_load
+        if sample_ps:
+            calendar.before_each = self._count_load
         self.hops: Counter[int] = Counter()
         self.packet_hops: Counter[int] = Counter()
         self.hop_bytes: Counter[int] = Counter()
@@ -194,8 +79,10 @@ class Network:
         self.host_ps: Counter[int] = Counter()
         self.carried_hop_bytes = 0
         self.carried_host_ps = 0
-        self.queue_lengths: list[int] = []
-        """How many packets a link held, each time that one was put on it."""
+        self.queue_max = 0
+        """Most packets that a link held when one was put on it; their sum, and how often it was counted."""
+        self.queue_sum = 0
+        self.queue_counts = 0
         self.dropped = 0
         self.lost = 0
 
@@ -241,13 +128,16 @@ class Network:
     def post(self, letter: Letter) -> None:
         """Hand a message to its sender's host: as one, or as one for each member."""
         if letter.dest == GROUP and self.one_by_one:
-            for member in range(len(self.homes)):
-                if member != letter.source:
-                    self._hand_over(letter, member)
+            self.post_to_each(letter, [k for k in range(len(self.homes)) if k != letter.source])
             for packet in cut(letter, letter.source, self.costs):
                 self._receive_at_host(letter.source, None, packet)
         else:
             self._hand_over(letter, letter.dest)
+
+    def post_to_each(self, letter: Letter, dests: Sequence[int]) -> None:
+        """Hand a message to its sender's host once for each of these members."""
+        for member in dests:
+            self._hand_over(letter, member)
 
     def _hand_over(self, letter: Letter, dest: int) -> None:
         if dest != letter.source:
@@ -263,10 +153,19 @@ class Network:
     def _send(self, packet: Packet) -> None:
         """Let the sender's host send a packet: once, or by each link that it leaves by and to itself."""
         source = packet.letter.source
-        ways = [*self._ways(packet), None] if packet.dest in (GROUP, source) else self._ways(packet)
-        for way in ways if self.hosts.per_link else [None]:
+        ways: list[Link | None] = [None]
+        if self.hosts.per_link:
+            ways = [*self._ways(packet), None] if self._comes_back(packet) else [*self._ways(packet)]
+        for way in ways:
             self._note_work(packet, 1.0)
             self.hosts.send(source, way, packet.size, partial(self._launch, packet, way))
+
+    @staticmethod
+    def _comes_back(packet: Packet) -> bool:
+        """Tell whether a packet is for its sender, too."""
+        if packet.dest == GROUP:
+            return packet.letter.comes_back
+        return packet.dest == packet.letter.source
 
     def _ways(self, packet: Packet) -> list[Link]:
         """Return the links by which a packet leaves its sender's node."""
@@ -288,7 +187,7 @@ class Network:
             return
         for link in [] if self.hosts.per_link else self._ways(packet):
             self._put_on_link(link, packet)
-        if packet.dest in (GROUP, source):
+        if self._comes_back(packet):
             self._receive_at_host(source, None, packet)
 
     def _branches(self, node: Node, source: int, came_by: Link | None) -> list[Link]:
@@ -306,14 +205,14 @@ class Network:
     def _note_work(self, packet: Packet, factor: float) -> None:
         """Count the time of a host, and what the protocol's bytes in data are of it."""
         cost_ps = self.hosts.cost_ps(packet.size, factor)
-        bare_ps = 0 if packet.bare_size is None else self.hosts.cost_ps(packet.bare_size, factor)
         self.host_ps[packet.letter.kind] += cost_ps
-        self.carried_host_ps += cost_ps - bare_ps
+        if packet.bare_size != packet.size:
+            bare_ps = 0 if packet.bare_size is None else self.hosts.cost_ps(packet.bare_size, factor)
+            self.carried_host_ps += cost_ps - bare_ps
 
     def _take(self, member: int, packet: Packet) -> None:
         """Let a member have a packet; it handles the message when it has all of them."""
-        packet.letter.got[member] += 1
-        if packet.letter.got[member] % packet.count == 0:
+        if packet.letter.is_received_by(member, packet.count):
             self.deliver(member, packet.letter)
 
     def _put_on_link(self, link: Link, packet: Packet) -> None:
@@ -327,19 +226,20 @@ class Network:
         on_wire_ps = int(packet.size * (8e12 / self.costs.bandwidth_bps) + 0.5)
         link.free_at_ps = max(now_ps, link.free_at_ps) + on_wire_ps
         link.leaving_ps.append(link.free_at_ps)
-        self.queue_lengths.append(len(link.leaving_ps))
+        length = len(link.leaving_ps)
+        self.queue_max = max(self.queue_max, length)
+        self.queue_sum += length
+        self.queue_counts += 1
         kind = packet.letter.kind
         if packet.number == 0:
             self.hops[kind] += 1
         self.packet_hops[kind] += 1
         self.hop_bytes[kind] += packet.size
         self.carried_hop_bytes += packet.size - (packet.bare_size or 0)
-        lost = self._loses(link)
-        self.lost += lost
         self.on_links += 1
         # A lost packet takes its time all the same, and then comes to nothing.
-        arrival = partial(self._arrive, link, packet, lost=lost)
-        self.calendar.add(link.free_at_ps + link.propagation_ps, link.number, arrival)
+        arrives = self._vanish if self._loses(link) else partial(self._arrive, link, packet)
+        self.calendar.add(link.free_at_ps + link.propagation_ps, link.number, arrives)
 
     def _loses(self, link: Link) -> bool:
         """Draw whether a link loses the packet that it takes now."""
@@ -347,13 +247,17 @@ class Network:
             return False
         link.taken += 1
         draw = uniform(self.seed, LINK_STREAM + link.number, link.taken)
-        return self.calendar.now_ps < self.loss_until_ps and draw < self.costs.link_loss
+        loses = self.calendar.now_ps < self.loss_until_ps and draw < self.costs.link_loss
+        self.lost += loses
+        return loses
 
-    def _arrive(self, link: Link, packet: Packet, *, lost: bool) -> None:
+    def _vanish(self) -> None:
+        """Take a packet out of a link that was lost on it."""
+        self.on_links -= 1
+
+    def _arrive(self, link: Link, packet: Packet) -> None:
         """Take a packet out of a link: onwards first, then to the member on this node."""
         self.on_links -= 1
-        if lost:
-            return
         node, dest = link.end, packet.dest
         if dest == GROUP:
             onwards = self._branches(node, packet.letter.source, link)
@@ -366,8 +270,7 @@ class Network:
             self._route(node, onwards, packet)
         if here:
             assert node.member is not None
-            packet.letter.came[node.member] += 1
-            whole = packet.letter.came[node.member] % packet.count == 0
+            whole = packet.letter.is_whole_at(node.member, packet.count)
             if not (self.costs.has_detours and whole and self._takes_detour(node.member, link, packet)):
                 self._deliver(node.member, link, packet)
 
@@ -405,7 +308,3 @@ class Network:
     def _forward(self, onwards: list[Link], packet: Packet) -> None:
         for link in onwards:
             self._put_on_link(link, packet)
-
-
-def _ignore(now_ps: int) -> None:
-    """Do nothing."""
