@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from stablecast.engine.seal import Seal
+from stablecast.engine.sealing import AnySeal
 from stablecast.engine.trust import Trust
 
 MOST = 256
@@ -19,7 +19,7 @@ MOST = 256
 class Acquaintances:
     """Whom one process trusts, and whom it gives up."""
 
-    def __init__(self, trust: Trust, seal: Seal) -> None:
+    def __init__(self, trust: Trust, seal: AnySeal) -> None:
         self._trust = trust
         self._seal = seal
         self._members: frozenset[int] = frozenset()

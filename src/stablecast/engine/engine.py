@@ -1,7 +1,7 @@
 """One process of a live group, without a socket, a clock or a thread of its own.
 
 In
-    ``join``, ``own.send``, ``flush``, ``consumed``, ``leave`` and the application's other calls;
+    ``join``, ``begin_in``, ``own.send``, ``flush``, ``consumed``, ``leave``, the application's other calls;
     ``receive(datagrams, now)``; ``handle_timer(now)``.  The time is an argument of each.
 Out
     ``output()`` has what is to be done since the last call, as values: rows of the trace, datagrams,
@@ -36,6 +36,7 @@ from stablecast.engine.own import Own
 from stablecast.engine.results import Delivery, Event, MemberFailed, QueueFull, Released, Settled, ViewChanged
 from stablecast.engine.round_trips import RoundTrips
 from stablecast.engine.rows import Row
+from stablecast.engine.sealing import SEALED, Sealing
 from stablecast.engine.stats import Counters
 from stablecast.engine.streams import Kept, Run, Stream
 from stablecast.engine.tracing import Tracing
@@ -109,6 +110,8 @@ class Engine:
         Whether rows are wanted.
     time_offset_s
         What makes the engine's time the time of day, in rows.
+    sealing
+        How datagrams are sealed and unpacked.
     """
 
     def __init__(
@@ -122,6 +125,7 @@ class Engine:
         keyring: Keyring | None = None,
         traces: bool = False,
         time_offset_s: float = 0.0,
+        sealing: Sealing = SEALED,
     ) -> None:
         self.options = options
         self.counters = Counters()
@@ -136,6 +140,7 @@ class Engine:
             session=self.session,
             secret=rng.getrandbits(256).to_bytes(32, "big"),
             keyring=keyring,
+            sealing=sealing,
             counters=self.counters,
             largest=largest,
             rate=options.rate_bytes_per_s,
@@ -243,6 +248,14 @@ class Engine:
     def join(self, contacts: list[Address], now: float) -> None:
         """Join through contacts, or begin alone if there are none."""
         self._do(self.agreement.join(contacts, now) if contacts else self.agreement.start_alone(now), now)
+        self._after(now)
+
+    def begin_in(self, view: View, contacts: list[Address], now: float) -> None:
+        """Begin in a view that all its members are given, instead of joining one after the other.
+
+        It is for drivers that make all members, such as a simulation; ``contacts`` are those of ``join``.
+        """
+        self._do(self.agreement.begin_in(view, contacts, now), now)
         self._after(now)
 
     def flush(self, now: float) -> None:

@@ -7,9 +7,9 @@ import logging
 import msgspec
 
 from stablecast.engine.pieces import Pieces
-from stablecast.engine.seal import Seal
+from stablecast.engine.sealing import AnySeal, Unpack
 from stablecast.engine.stats import Counters
-from stablecast.engine.wire import EVERYONE, AnyFrame, Piece, WholeFrame, decode, unpack
+from stablecast.engine.wire import EVERYONE, AnyFrame, Piece, WholeFrame, decode
 from stablecast.membership.view import Address, format_address
 
 MILESTONES = frozenset(10**digits for digits in range(19))
@@ -28,10 +28,13 @@ class Incoming:
         Count what is refused.
     who
         Whose way in it is, for the log.
+    unpack
+        Decodes what is inside a datagram.
     """
 
-    def __init__(self, seal: Seal, counters: Counters, who: str) -> None:
+    def __init__(self, seal: AnySeal, counters: Counters, who: str, *, unpack: Unpack) -> None:
         self._seal = seal
+        self._unpack = unpack
         self._counters = counters
         self._who = who
         self._pieces = Pieces()
@@ -43,7 +46,7 @@ class Incoming:
             self._log_refusal(address)
             return None
         try:
-            to, frames = unpack(opened.inside)
+            to, frames = self._unpack(opened.inside)
         except msgspec.DecodeError:
             self._counters.malformed += 1
             return None

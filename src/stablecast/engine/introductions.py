@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from stablecast.engine.acquaintances import Acquaintances
 from stablecast.engine.answers import Answers
-from stablecast.engine.seal import Seal
+from stablecast.engine.sealing import AnySeal
 from stablecast.engine.trust import Trust, TrustFrame
 from stablecast.engine.wire import Hello
 from stablecast.membership.view import Address
@@ -26,7 +26,7 @@ class Introductions:
         Remembers which datagrams of trusted sessions have come.
     """
 
-    def __init__(self, session: int, secret: bytes, seal: Seal) -> None:
+    def __init__(self, session: int, secret: bytes, seal: AnySeal) -> None:
         self._trust = Trust(session, secret)
         self.known = Acquaintances(self._trust, seal)
         """Who is trusted, and whom this process gives up."""

@@ -13,7 +13,7 @@ from stablecast.engine.incoming import Incoming
 from stablecast.engine.introductions import Introductions
 from stablecast.engine.keys import Keyring
 from stablecast.engine.outgoing import Outgoing
-from stablecast.engine.seal import Seal
+from stablecast.engine.sealing import Sealing
 from stablecast.engine.stats import Counters
 from stablecast.engine.trust import TrustFrame
 from stablecast.engine.wire import EVERYONE, AnyFrame, Hello, Thanks, Welcome, WholeFrame
@@ -32,8 +32,8 @@ class Mail:
     ----------
     who
         Group and name of the process, for the log.
-    group, session, secret, keyring
-        What datagrams are sealed with.
+    group, session, secret, keyring, sealing
+        What datagrams are sealed with, and how.
     counters
         Count bytes, and what is refused.
     largest, rate
@@ -50,14 +50,15 @@ class Mail:
         session: int,
         secret: bytes,
         keyring: Keyring | None,
+        sealing: Sealing,
         counters: Counters,
         largest: int,
         rate: float,
         now: float,
     ) -> None:
-        self.seal = Seal(group, session, keyring=keyring)
+        self.seal = sealing.seal(group, session, keyring)
         self.out = Outgoing(self.seal, counters, largest=largest, rate=rate, now=now)
-        self._in = Incoming(self.seal, counters, who)
+        self._in = Incoming(self.seal, counters, who, unpack=sealing.unpack)
         self._introductions = Introductions(session, secret, self.seal)
         self.known = self._introductions.known
         """Who is trusted, and whom this process gives up."""

@@ -14,7 +14,8 @@ import msgspec
 from stablecast.engine.flow import Pacer
 from stablecast.engine.in_view import InView
 from stablecast.engine.pieces import cut
-from stablecast.engine.seal import OVERHEAD, Seal
+from stablecast.engine.seal import OVERHEAD
+from stablecast.engine.sealing import AnySeal
 from stablecast.engine.stats import Counters
 from stablecast.engine.wire import INSIDE_BYTES, AnyFrame, Data, Fragment, encode, pack_encoded
 from stablecast.membership.messages import Trial, TrialPassed
@@ -36,7 +37,7 @@ class Datagram(NamedTuple):
 class Outgoing:
     """The way out."""
 
-    def __init__(self, seal: Seal, counters: Counters, *, largest: int, rate: float, now: float) -> None:
+    def __init__(self, seal: AnySeal, counters: Counters, *, largest: int, rate: float, now: float) -> None:
         self.datagrams: list[Datagram] = []
         """What is to be sent, in this order."""
         self._seal = seal

@@ -6,7 +6,7 @@ The fields of a row are the arguments, in order, of the method that writes it
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class SendRow(NamedTuple):
@@ -62,3 +62,43 @@ class ChangeRow(NamedTuple):
 
 
 Row = SendRow | ReceiveRow | StableRow | ReleaseRow | ChangeRow
+
+
+class Log(Protocol):
+    """What writes a trace, such as :class:`stablecast.trace.log.EventLog`."""
+
+    def send(self, group: str, member: str, seq: int, time_us: int, size: int) -> None:
+        """A message was sent."""
+
+    def receive(
+        self, group: str, member: str, source: str, first_seq: int, sizes: list[int], time_us: int
+    ) -> None:
+        """Messages in a row have come."""
+
+    def stable(self, group: str, member: str, source: str, seq: int, time_us: int) -> None:
+        """A source's messages are everywhere up to this one."""
+
+    def release(
+        self, group: str, member: str, source: str, first: int, last: int, sizes: list[int], time_us: int
+    ) -> None:
+        """Copies were let go."""
+
+    def change(self, group: str, kind: str, member: str, time_us: int) -> None:
+        """A member joined, left or failed."""
+
+    def flush(self) -> None:
+        """Have everything written."""
+
+
+def put(row: Row, log: Log) -> None:
+    """Hand a row to a log."""
+    if isinstance(row, ReceiveRow):
+        log.receive(*row)
+    elif isinstance(row, SendRow):
+        log.send(*row)
+    elif isinstance(row, ReleaseRow):
+        log.release(*row)
+    elif isinstance(row, ChangeRow):
+        log.change(*row)
+    else:
+        log.stable(*row)

@@ -33,9 +33,9 @@ from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import Address, format_address
 
 if TYPE_CHECKING:
+    from stablecast.engine.rows import Log
     from stablecast.live.driver import Driver
     from stablecast.live.group import Group, GroupListener
-    from stablecast.live.trace_file import Log
     from stablecast.protocols.contract import Protocol
 
 WILDCARDS = ("0.0.0.0", "::")

@@ -2,36 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from stablecast.engine.rows import ChangeRow, ReceiveRow, ReleaseRow, Row, SendRow
+from stablecast.engine.rows import ChangeRow, Log, Row, put
 from stablecast.trace.log import CannotTrace
-
-
-class Log(Protocol):
-    """What writes a trace, such as :class:`stablecast.trace.log.EventLog`."""
-
-    def send(self, group: str, member: str, seq: int, time_us: int, size: int) -> None:
-        """A message was sent."""
-
-    def receive(
-        self, group: str, member: str, source: str, first_seq: int, sizes: list[int], time_us: int
-    ) -> None:
-        """Messages in a row have come."""
-
-    def stable(self, group: str, member: str, source: str, seq: int, time_us: int) -> None:
-        """A source's messages are everywhere up to this one."""
-
-    def release(
-        self, group: str, member: str, source: str, first: int, last: int, sizes: list[int], time_us: int
-    ) -> None:
-        """Copies were let go."""
-
-    def change(self, group: str, kind: str, member: str, time_us: int) -> None:
-        """A member joined, left or failed."""
-
-    def flush(self) -> None:
-        """Have everything written."""
 
 
 class TraceFile:
@@ -47,22 +19,10 @@ class TraceFile:
         """
         try:
             for row in rows:
-                self._add(row)
+                put(row, self._log)
                 flush |= isinstance(row, ChangeRow)
             if flush:
                 self._log.flush()
         except (CannotTrace, OSError) as error:
             return str(error)
         return ""
-
-    def _add(self, row: Row) -> None:
-        if isinstance(row, ReceiveRow):
-            self._log.receive(*row)
-        elif isinstance(row, SendRow):
-            self._log.send(*row)
-        elif isinstance(row, ReleaseRow):
-            self._log.release(*row)
-        elif isinstance(row, ChangeRow):
-            self._log.change(*row)
-        else:
-            self._log.stable(*row)

@@ -118,6 +118,18 @@ class Agreement:
             join.begin_alone(self._state, "started", now, main=True)
         return self._done(now)
 
+    def begin_in(self, view: View, contacts: Sequence[Address], now: float) -> list[Action]:
+        """Begin in a view that its members, all of them new, are given at once; this process is one of them.
+
+        Nobody asks the others: whoever calls this gives all of them the same view.
+        """
+        if view.rank_of(self._state.me.session) < 0:
+            raise InvalidInput(f"process '{self._state.me.name}' is not in the view that it is to begin in")
+        if self._state.phase is Phase.NEW:
+            self._state.seeds = tuple(dict.fromkeys(contacts))
+            moves.begin_in(self._state, view, now)
+        return self._done(now)
+
     def join(self, contacts: Sequence[Address], now: float) -> list[Action]:
         """Look for a view through these addresses; this process has to be new."""
         if not contacts:

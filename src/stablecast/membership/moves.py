@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stablecast.membership.actions import Begin, Dissolved, JoinFailed, Left
+from stablecast.membership.actions import Begin, Dissolved, JoinFailed, Left, TrustSessions
 from stablecast.membership.change import Change
 from stablecast.membership.messages import Join, Proposal, Sync
 from stablecast.membership.next_view import comes_back, view_alone
@@ -72,6 +72,16 @@ def begin_alone(state: State, reason: str, now: float, *, main: bool) -> None:
     numbers = ((0, 0),)
     _enter(state, view, numbers, (epoch, state.me.session), now)
     state.out.append(Begin(view, numbers, (), view.members, (), reason, True))
+    _look_around(state, now)
+
+
+def begin_in(state: State, view: View, now: float) -> None:
+    """Begin in a view that all its members are given; its first member is who led to it."""
+    numbers = ((0, 0),) * len(view.members)
+    leader = view.members[0].session
+    _enter(state, view, numbers, (view.epoch, leader), now)
+    state.out.append(TrustSessions(frozenset(view.sessions)))
+    state.out.append(Begin(view, numbers, (), view.members, (), "begun together", leader == state.me.session))
     _look_around(state, now)
 
 

@@ -29,6 +29,13 @@ def view_alone(view_id: int, epoch: int, me: MemberInfo, *, group: str, main: bo
     return View(view_id, epoch, (given,), line, {given.name: given.incarnation}, labels)
 
 
+def view_together(view_id: int, epoch: int, members: Sequence[MemberInfo], *, group: str) -> View:
+    """Make a view of processes that begin together: as if each had joined the view of those before it."""
+    incarnations: dict[str, int] = {}
+    given = _let_in(members, incarnations, Labels.PLAIN)
+    return View(view_id, epoch, given, group, incarnations)
+
+
 def comes_back(me: MemberInfo, last: MemberInfo) -> MemberInfo:
     """Return this process as it asks to be let in after it was, or may have been, in a view as ``last``."""
     return msgspec.structs.replace(me, incarnation=last.incarnation + 1)
@@ -49,13 +56,7 @@ def next_view(
 ) -> View:
     """Put the next view together: survivors in their order, then joiners with the incarnations they get."""
     incarnations, labels = dict(change.old.incarnations), labels_after(change)
-    newcomers = []
-    for joiner in joiners:
-        given = max(joiner.incarnation, incarnations.get(joiner.name, 0) + 1, 1)
-        newcomers.append(labelled(joiner, incarnations, given, labels))
-        incarnations.pop(joiner.name, None)
-        incarnations[joiner.name] = given
-    members = (*change.survivors, *newcomers)
+    members = (*change.survivors, *_let_in(joiners, incarnations, labels))
     keeps = keeps_line(len(change.old.members), len(change.survivors), len(change.leavers))
     remembered = without_oldest(incarnations, {member.name for member in members})
     if len(remembered) < len(incarnations):
@@ -68,6 +69,19 @@ def next_view(
         incarnations=remembered,
         labels=labels,
     )
+
+
+def _let_in(
+    joiners: Sequence[MemberInfo], incarnations: dict[str, int], labels: Labels
+) -> tuple[MemberInfo, ...]:
+    """Return joiners with the incarnations that they get, which are noted."""
+    newcomers = []
+    for joiner in joiners:
+        given = max(joiner.incarnation, incarnations.get(joiner.name, 0) + 1, 1)
+        newcomers.append(labelled(joiner, incarnations, given, labels))
+        incarnations.pop(joiner.name, None)
+        incarnations[joiner.name] = given
+    return tuple(newcomers)
 
 
 def keeps_line(before: int, stay: int, left: int) -> bool:

@@ -170,6 +170,19 @@ PRESETS: dict[str, tuple[Costs, str]] = {
         Costs(bandwidth_bps=30e3, propagation_us=5000),
         "30 kbps and 5 ms links, 1 ms routers, serial hosts (paper: gossip, section 4)",
     ),
+    "lan": (
+        Costs(
+            bandwidth_bps=1e9,
+            propagation_us=25,
+            router_us=5,
+            send_us=10,
+            send_us_per_byte=0.001,
+            receive_factor=4,
+            header_bytes=46,
+        ),
+        "1 Gbps links of 25 µs, 5 µs switches; serial hosts that take 10 µs to send a datagram and 40 µs to"
+        " receive one, about what a live member does",
+    ),
 }
 
 

@@ -20,14 +20,15 @@ from stablecast.errors import InvalidInput
 from stablecast.overlays.hypercube import hypercube
 from stablecast.simulate.knobs import FAULTS, check_knobs, knob
 
-CRASH, LEAVE, JOIN, MOVE, TELL = 0, 1, 2, 3, 4
+CRASH, LEAVE, JOIN, MOVE, TELL, PAUSE, RESUME = range(7)
 """What may happen to a member; ``MOVE`` puts it on a side of a partition, and by ``TELL`` a failure detector
-tells it that another one is gone."""
+tells it that another one is gone.  Only live members pause."""
 WAITING = -1
 """In place of a side: a member that is to join waits for the next round."""
 PS_PER_MS = 1_000_000_000
 ACCEPTED = "accepted: 'crash M at MS', 'leave M at MS', 'join COUNT at MS', 'partition M from MS to MS'"
 _ONCE = re.compile(r"(crash|leave|join)\s+([\d,\s-]+?)\s+at\s+([\d.]+)")
+_PAUSE = re.compile(r"pause\s+([\d,\s-]+?)\s+from\s+([\d.]+)\s+to\s+([\d.]+)")
 _PARTITION = re.compile(r"partition\s+([\d,\s-]+?)\s+from\s+([\d.]+)\s+to\s+([\d.]+)")
 
 
@@ -51,8 +52,8 @@ class Schedule:
     """Members that are there from the start."""
 
 
-def read_schedule(text: str, members: int) -> Schedule:
-    """Read a schedule for a group of that size, members that join later included."""
+def read_schedule(text: str, members: int, *, pauses: bool = False) -> Schedule:
+    """Read a schedule for a group of that size, members that join later included; some may pause, if told."""
     steps = [step.strip() for step in text.split(";") if step.strip()]
     joining = sum(_joining(step) for step in steps)
     if joining >= members:
@@ -61,7 +62,7 @@ def read_schedule(text: str, members: int) -> Schedule:
     faults: list[Fault] = []
     following = initial
     for side, step in enumerate(steps, 1):
-        made = _read_step(step, members, following, side)
+        made = _read_step(step, members, following, side, pauses=pauses)
         following += sum(fault.what == JOIN for fault in made)
         faults += made
     return Schedule(tuple(sorted(faults)), initial)
@@ -142,20 +143,26 @@ def _joining(step: str) -> int:
     return _count(found[2]) if found and found[1] == "join" else 0
 
 
-def _read_step(step: str, members: int, following: int, side: int) -> list[Fault]:
+def _read_step(step: str, members: int, following: int, side: int, *, pauses: bool) -> list[Fault]:
     once, partition = _ONCE.fullmatch(step), _PARTITION.fullmatch(step)
+    pause = _PAUSE.fullmatch(step) if pauses else None
     if once and once[1] == "join":
         return [Fault(_ps(once[3]), JOIN, following + k) for k in range(_count(once[2]))]
     if once:
         what = CRASH if once[1] == "crash" else LEAVE
         return [Fault(_ps(once[3]), what, member) for member in _members(once[2], members)]
-    if partition:
-        chosen, begin, end = _members(partition[1], members), _ps(partition[2]), _ps(partition[3])
+    lasting = partition or pause
+    if lasting:
+        chosen, begin, end = _members(lasting[1], members), _ps(lasting[2]), _ps(lasting[3])
         if end <= begin:
             raise InvalidInput(f"faults: '{step}' ends before it begins")
+        if pause:
+            stops = [Fault(begin, PAUSE, member) for member in chosen]
+            return stops + [Fault(end, RESUME, member) for member in chosen]
         moves = [Fault(begin, MOVE, member, side) for member in chosen]
         return moves + [Fault(end, MOVE, member, 0) for member in chosen]
-    raise InvalidInput(f"faults: '{step}' is not understood ({ACCEPTED})")
+    accepted = f"{ACCEPTED}, 'pause M from MS to MS'" if pauses else ACCEPTED
+    raise InvalidInput(f"faults: '{step}' is not understood ({accepted})")
 
 
 def _count(text: str) -> int:

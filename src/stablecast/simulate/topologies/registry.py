@@ -14,6 +14,7 @@ from stablecast.simulate.topologies import Topology
 from stablecast.simulate.topologies.balanced import balanced
 from stablecast.simulate.topologies.random_graph import random_graph
 from stablecast.simulate.topologies.random_tree import random_tree
+from stablecast.simulate.topologies.star import star
 from stablecast.simulate.topologies.transit_stub import transit_stub
 from stablecast.simulate.topologies.tree import tree
 
@@ -23,6 +24,7 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "balanced": balanced,
     "random-graph": random_graph,
     "transit-stub": transit_stub,
+    "star": star,
 }
 
 

@@ -1,0 +1,348 @@
+"""Drives live engines on the simulated network: one for each member, on the clock of the calendar.
+
+What is true
+    An engine is called only by events of the calendar, with their time: a datagram that its host has
+    received, its timer, a message of its application, a fault.  All that is random is drawn from the seed.
+    So a run is the same everywhere.
+What takes time
+    Datagrams, by the costs: their sender's host, links, routers, their receiver's host.  A timer goes off
+    when it is due, and the application takes its deliveries at once.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from stablecast.engine.engine import Engine, Output
+from stablecast.engine.rows import Row
+from stablecast.engine.sealing import SEALED
+from stablecast.membership.actions import JoinFailed, Left
+from stablecast.membership.next_view import view_together
+from stablecast.membership.view import Address
+from stablecast.protocols.contract import GROUP
+from stablecast.simulate.chance import MEMBER_STREAM, uniform
+from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, PAUSE, PS_PER_MS, Fault
+from stablecast.simulate.live.meter import Handed, Meter
+from stablecast.simulate.live.open_seal import open_sealing
+from stablecast.simulate.live.setup import LiveSetup
+from stablecast.simulate.plain.calendar import Calendar, Entry
+from stablecast.simulate.plain.letters import Letter
+from stablecast.simulate.plain.network import Network
+from stablecast.simulate.tracing import member_names
+
+PS_PER_S = 10**12
+PS_PER_US = 10**6
+PORT = 7000
+CONTACTS = 3
+"""Members that others join through, and look for after a partition."""
+SOCKET_DATAGRAMS = 1000
+"""Datagrams that wait for a member that is paused; further ones are dropped."""
+AFTER_FAULTS_S = 2.0
+"""Beyond the silence after which a member counts as failed, for the group to agree after the last fault."""
+DATAGRAM = 0
+
+Write = Callable[[list[Row]], None]
+
+
+@dataclass(eq=False, slots=True)
+class Seat:
+    """One member, and what its driver knows of it."""
+
+    number: int
+    name: str
+    address: Address
+    engine: Engine | None = None
+    """None before it joins, and after it crashed or left."""
+    timer: Entry | None = None
+    pending: deque[int] = field(default_factory=deque)
+    """When messages were handed over that the engine does not take yet."""
+    waiting: deque[Handed] = field(default_factory=deque)
+    """What was sent and is not known to be stable."""
+    side: int = 0
+    """Of a partition."""
+    socket: list[tuple[bytes, Address]] | None = None
+    """What waits for it while it is paused; None while it runs."""
+
+
+class LiveDriver:
+    """All members of a simulated group."""
+
+    def __init__(self, setup: LiveSetup, *, write: Write | None = None) -> None:
+        self.setup = setup
+        self.calendar = Calendar()
+        self.meter = Meter()
+        self.network = Network(
+            setup.topology,
+            setup.costs,
+            self.calendar,
+            self._deliver,
+            seed=setup.seed,
+            routes=setup.routes,
+            multicast_tree=setup.multicast_tree,
+            one_by_one=False,
+            loss_until_ps=_ps(setup.loss_until_ms),
+            sample_ps=0,
+            is_silent=lambda member: self.seats[member].engine is None,
+        )
+        names = member_names(setup.topology.member_count)
+        self.seats = [Seat(k, name, address_of(k)) for k, name in enumerate(names)]
+        self.past: list[Engine] = []
+        """Engines of members that are gone."""
+        self.unsettled = 0
+        """Messages that are handed over and not known to be stable, of members that are there."""
+        self.sends_until_ps: int | None = None
+        """When the senders stop; None before they begin."""
+        self._over_from_ps = 0
+        self._by_address = {seat.address: seat.number for seat in self.seats}
+        self._payload = bytes(setup.data_bytes)
+        self._sealing = SEALED if setup.encrypted else open_sealing()
+        self._write = write
+
+    @property
+    def now_s(self) -> float:
+        """The time as engines have it."""
+        return self.calendar.now_ps / PS_PER_S
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything that was to happen has happened, and all is stable that is to be."""
+        until = self.sends_until_ps
+        if until is None or self.unsettled:
+            return False
+        return self.calendar.now_ps >= max(until, self._over_from_ps)
+
+    def begin(self) -> None:
+        """Make the members that are there from the start, and set what is to happen."""
+        initial = self.seats[: self.setup.schedule.initial]
+        for seat in initial:
+            self._make_engine(seat)
+        if self.setup.start == "joined":
+            self._begin_together(initial)
+        else:
+            for seat in initial:
+                self._join(seat)
+        first_fault = self.network.first_timer + 2 * len(self.seats)
+        for number, fault in enumerate(self.setup.schedule.faults):
+            self.calendar.add(fault.at_ps, first_fault + number, partial(self._strike, fault))
+            after_s = self.setup.membership.fail_after + AFTER_FAULTS_S
+            self._over_from_ps = fault.at_ps + round(after_s * PS_PER_S)
+
+    def _make_engine(self, seat: Seat) -> None:
+        seed = f"{self.setup.seed}/{seat.number}"
+        seat.engine = Engine(
+            replace(self.setup.options, member=seat.name),
+            address=seat.address,
+            largest=self.setup.membership.largest,
+            rng=random.Random(seed),
+            now=self.now_s,
+            traces=self._write is not None,
+            sealing=self._sealing,
+        )
+
+    def _contacts(self) -> list[Address]:
+        return [seat.address for seat in self.seats[: min(CONTACTS, self.setup.schedule.initial)]]
+
+    def _begin_together(self, seats: list[Seat]) -> None:
+        engines = [seat.engine for seat in seats if seat.engine is not None]
+        members = [engine.agreement.me for engine in engines]
+        view_id = random.Random(f"{self.setup.seed}/view").getrandbits(64) or 1
+        view = view_together(view_id, 1, members, group=self.setup.options.group)
+        contacts = self._contacts()
+        for engine in engines:
+            engine.begin_in(view, contacts, self.now_s)
+        for seat in seats:
+            self._do(seat)
+
+    def _join(self, seat: Seat) -> None:
+        """Let a member join; the first one begins alone."""
+        if seat.engine is not None:
+            seat.engine.join(self._contacts() if seat.number else [], self.now_s)
+            self._do(seat)
+
+    # What the application does
+
+    def _begin_sending(self) -> None:
+        """Let senders begin, each at a time of its own within the first interval."""
+        now_ps, interval_ps = self.calendar.now_ps, self._interval_ps
+        self.sends_until_ps = now_ps + round(self.setup.seconds * PS_PER_S)
+        # Somebody has to be there at that time to see that all is over.
+        self.calendar.add(max(self.sends_until_ps, self._over_from_ps), 0, lambda: None)
+        for member in self.setup.sender_members().tolist():
+            first_ps = int(uniform(self.setup.seed, MEMBER_STREAM + member, 1) * interval_ps)
+            self._set_message(self.seats[member], now_ps + first_ps)
+
+    @property
+    def _interval_ps(self) -> int:
+        return max(1, round(PS_PER_S / self.setup.rate_per_s))
+
+    def _set_message(self, seat: Seat, at_ps: int) -> None:
+        if self.sends_until_ps is not None and at_ps < self.sends_until_ps:
+            server = self.network.first_timer + len(self.seats) + seat.number
+            self.calendar.add(at_ps, server, partial(self._hand_over, seat))
+
+    def _hand_over(self, seat: Seat) -> None:
+        """Hand a message to a member, and plan the next one."""
+        now_ps = self.calendar.now_ps
+        self._set_message(seat, now_ps + self._interval_ps)
+        if seat.engine is not None and seat.socket is None:
+            seat.pending.append(now_ps)
+            self.unsettled += 1
+            if self._send_pending(seat):
+                self._do(seat)
+            else:
+                self.meter.blocked += 1
+
+    def _send_pending(self, seat: Seat) -> bool:
+        """Send what waits, as much as the engine takes; tell whether that is anything."""
+        engine, size, now_s = seat.engine, len(self._payload), self.now_s
+        if engine is None or seat.socket is not None or not seat.pending or not engine.own.may_send(size):
+            return False
+        while seat.pending and engine.own.may_send(size):
+            seq = engine.own.send(self._payload, now_s)
+            message = Handed(engine.own.outcomes, seq, seat.pending.popleft(), now_s)
+            self.meter.was_handed(engine.label, message)
+            seat.waiting.append(message)
+        engine.flush(now_s)
+        return True
+
+    # What the network and the clock do
+
+    def _deliver(self, member: int, letter: Letter) -> None:
+        seat, source = self.seats[member], self.seats[letter.source]
+        if seat.engine is None or seat.side != source.side:
+            return
+        if seat.socket is None:
+            seat.engine.receive([(letter.payload, source.address)], self.now_s)
+            self._do(seat)
+        elif len(seat.socket) < SOCKET_DATAGRAMS:
+            seat.socket.append((letter.payload, source.address))
+
+    def _ring(self, seat: Seat) -> None:
+        seat.timer = None
+        if seat.engine is not None and seat.socket is None:
+            seat.engine.handle_timer(self.now_s)
+            self._do(seat)
+
+    def _set_timer(self, seat: Seat, engine: Engine) -> None:
+        """Have the engine called when it wants to be, in whole microseconds, and not before the next one.
+
+        A call that comes too early does nothing, so one that is set stays unless it would be too late.
+        """
+        due = engine.next_timer()
+        if due == math.inf:
+            return
+        now_ps = self.calendar.now_ps
+        at_ps = max(math.ceil(due * 1e6), now_ps // PS_PER_US + 1) * PS_PER_US
+        if seat.timer is not None:
+            if seat.timer.at_ps <= at_ps:
+                return
+            seat.timer.action = None
+        server = self.network.first_timer + seat.number
+        seat.timer = self.calendar.add(at_ps, server, partial(self._ring, seat))
+
+    # What the engines want
+
+    def _do(self, seat: Seat) -> None:
+        """Do what an engine returns; what comes of that is done next."""
+        engine = seat.engine
+        while engine is not None:
+            again = self._do_output(seat, engine, engine.output())
+            if seat.engine is None:
+                return
+            if not again:
+                break
+        if engine is not None:
+            self._set_timer(seat, engine)
+
+    def _do_output(self, seat: Seat, engine: Engine, output: Output) -> bool:
+        if self._write is not None and output.rows:
+            self._write(output.rows)
+        for datagram, to, is_for_all in output.datagrams:
+            self._send(seat, datagram, [self._by_address[a] for a in to], is_for_all=is_for_all)
+        again, now_ps = False, self.calendar.now_ps
+        for event in output.events:
+            if isinstance(event, (Left, JoinFailed)):
+                self._depart(seat)
+                return False
+            self.meter.was_told(engine.label, event, now_ps)
+            if self.sends_until_ps is None and self._all_are_in():
+                self._begin_sending()
+        if output.deliveries:
+            self.meter.was_delivered(seat.number, output.deliveries, now_ps)
+            again = engine.consumed(len(output.deliveries), self.now_s)
+        if output.went_on:
+            self.unsettled -= self.meter.became_stable(seat.number, seat.waiting, now_ps)
+            again |= self._send_pending(seat)
+        return again
+
+    def _send(self, seat: Seat, datagram: bytes, to: list[int], *, is_for_all: bool) -> None:
+        size = len(datagram) + self.setup.costs.header_bytes
+        letter = Letter(DATAGRAM, seat.number, GROUP, size, payload=datagram, comes_back=False)
+        if is_for_all and self.setup.ip_multicast:
+            self.network.post(letter)
+        else:
+            self.network.post_to_each(letter, to)
+
+    def _all_are_in(self) -> bool:
+        """Tell whether all that are there from the start are in one view."""
+        initial = self.setup.schedule.initial
+        views = {
+            None if (engine := seat.engine) is None or engine.view is None else engine.view.id
+            for seat in self.seats[:initial]
+        }
+        first = self.seats[0].engine
+        return len(views) == 1 and first is not None and len(first.labels) >= initial
+
+    # Faults
+
+    def _strike(self, fault: Fault) -> None:
+        """Let a fault happen."""
+        seat = self.seats[fault.member]
+        if fault.what == MOVE:
+            seat.side = fault.side
+        elif fault.what == JOIN:
+            self._make_engine(seat)
+            self._join(seat)
+        elif seat.engine is None:
+            return
+        elif fault.what == CRASH:
+            self._depart(seat)
+        elif fault.what == LEAVE:
+            seat.engine.leave(self.now_s)
+            self._do(seat)
+        elif fault.what == PAUSE:
+            seat.socket = seat.socket or []
+        else:
+            self._resume(seat, seat.engine)
+
+    def _resume(self, seat: Seat, engine: Engine) -> None:
+        """Let a paused member take what waits for it, and see what time it is."""
+        waiting, seat.socket = seat.socket, None
+        if waiting is not None:
+            engine.receive(waiting, self.now_s)
+            self._do(seat)
+            if seat.engine is not None and seat.timer is None:
+                self._ring(seat)
+
+    def _depart(self, seat: Seat) -> None:
+        """Let a member be gone, with all that it waits for."""
+        if seat.engine is not None:
+            self.past.append(seat.engine)
+        seat.engine, seat.socket = None, None
+        self.unsettled -= len(seat.pending) + len(seat.waiting)
+        seat.pending.clear()
+        seat.waiting.clear()
+
+
+def address_of(member: int) -> Address:
+    """Return where a member is reached: an address of a private network."""
+    return (f"10.{member >> 16 & 255}.{member >> 8 & 255}.{member & 255}", PORT)
+
+
+def _ps(ms: float | None) -> int:
+    return 1 << 62 if ms is None else round(ms * PS_PER_MS)

@@ -1,0 +1,145 @@
+"""Run a simulated live group.
+
+>>> from stablecast.simulate import costs, topology
+>>> setup = LiveSetup(protocol="gsgc", topology=topology("star", members=4), costs=costs("lan"), seconds=1)
+>>> result = simulate_live(setup)
+>>> result.completed, result.messages, result.deliveries
+(True, 40, 120)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from stablecast.engine.rows import Row, put
+from stablecast.engine.warm import warm
+from stablecast.simulate.costs import PS_PER_US
+from stablecast.simulate.live.driver import DATAGRAM, PS_PER_S, LiveDriver, Write
+from stablecast.simulate.live.result import LiveResult
+from stablecast.simulate.live.setup import LiveSetup
+from stablecast.trace.log import EventLog
+
+LOOK_EVERY = 1024
+"""Events between two looks at the progress."""
+Progress = Callable[[int, int], None]
+"""Called with the events so far, and the simulated picoseconds."""
+
+
+def simulate_live(
+    setup: LiveSetup, *, progress: Progress | None = None, trace: Path | None = None
+) -> LiveResult:
+    """Run a group to its end; ``trace`` is a new file of JSON lines for its events."""
+    warm(setup.options.choice)
+    began = time.perf_counter()
+    with _traced(trace) as write, _rare_collections():
+        driver = LiveDriver(setup, write=write)
+        driver.begin()
+        gc.freeze()
+        _run(driver, progress)
+    return _result(driver, time.perf_counter() - began)
+
+
+def _run(driver: LiveDriver, progress: Progress | None) -> None:
+    """Take events until all is over, or the time is."""
+    setup, calendar = driver.setup, driver.calendar
+    until_ps = round((setup.seconds + setup.settle_s) * PS_PER_S)
+    while not driver.is_over and calendar.step(until_ps):
+        if progress is not None and calendar.handled % LOOK_EVERY == 0:
+            progress(calendar.handled, calendar.now_ps)
+
+
+@contextlib.contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Keep what a thousand members are made of from being looked through for garbage again and again."""
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+@contextlib.contextmanager
+def _traced(file: Path | None) -> Iterator[Write | None]:
+    """Yield what writes rows to a file, which appears when all went well."""
+    if file is None:
+        yield None
+        return
+    beside = file.with_name(f".{file.name}.part")
+    beside.unlink(missing_ok=True)
+    try:
+        with EventLog(beside) as log:
+            yield partial(_put_all, log)
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _put_all(log: EventLog, rows: list[Row]) -> None:
+    for row in rows:
+        put(row, log)
+
+
+def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
+    setup, network, meter = driver.setup, driver.network, driver.meter
+    there = [seat.engine for seat in driver.seats if seat.engine is not None]
+    engines = [*driver.past, *there]
+    counters = [engine.counters for engine in engines]
+    for engine in there:
+        if engine.in_view is not None:
+            engine.counters.repairs_asked += engine.in_view.repairs_asked
+            engine.counters.repairs_sent += engine.in_view.repairs_sent
+    stable = meter.time_to_stable_us() or (None,) * 4
+    delivery = meter.time_to_delivery_us() or (None, None, None, 0.0)
+    views = Counter(engine.view.id for engine in there if engine.view is not None)
+    peaks = [each.peak_bytes for each in counters]
+    return LiveResult(
+        protocol=setup.options.choice.protocol.name,
+        members=setup.topology.member_count,
+        senders=setup.sender_count,
+        seed=setup.seed,
+        topology=setup.topology.name,
+        topology_label=setup.topology.label,
+        completed=driver.is_over,
+        messages=meter.messages,
+        messages_stable=meter.stable,
+        messages_in_smaller_view=meter.in_smaller_view,
+        tts_mean_us=stable[0],
+        tts_p50_us=stable[1],
+        tts_p99_us=stable[2],
+        tts_max_us=stable[3],
+        deliveries=meter.deliveries,
+        delivery_p50_us=delivery[1],
+        delivery_p99_us=delivery[2],
+        delivery_max_us=delivery[3],
+        blocked=meter.blocked,
+        repairs_asked=sum(each.repairs_asked for each in counters),
+        repairs_sent=sum(each.repairs_sent for each in counters),
+        datagrams=network.sent[DATAGRAM],
+        sent_bytes=network.sent_bytes[DATAGRAM],
+        data_bytes_sent=sum(each.data_bytes for each in counters),
+        control_bytes_sent=sum(each.control_bytes for each in counters),
+        repair_bytes_sent=sum(each.repair_bytes for each in counters),
+        hop_bytes=network.hop_bytes[DATAGRAM],
+        packet_hops=network.packet_hops[DATAGRAM],
+        peak_bytes_max=max(peaks, default=0),
+        peak_bytes_mean=sum(peaks) / len(peaks) if peaks else 0.0,
+        views=max((each.views for each in counters), default=0),
+        members_at_end=max(views.values(), default=0),
+        views_at_end=len(views),
+        queue_max=network.queue_max,
+        queue_mean=network.queue_sum / network.queue_counts if network.queue_counts else 0.0,
+        host_queue_max=network.host_queue_max(),
+        dropped=network.dropped,
+        lost=network.lost,
+        refused=sum(sum(engine.refused().values()) for engine in engines),
+        simulated_us=driver.calendar.now_ps / PS_PER_US,
+        events=driver.calendar.handled,
+        digest=meter.digest,
+        told=tuple(meter.told),
+        wall_s=wall_s,
+    )

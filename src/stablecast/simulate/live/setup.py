@@ -1,0 +1,149 @@
+"""What to simulate of a live group: its members, their network, what they send, and what happens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stablecast.engine.attached import members_most
+from stablecast.engine.options import POLICIES, Options
+from stablecast.errors import InvalidInput
+from stablecast.protocols.contract import Protocol
+from stablecast.simulate.costs import Costs
+from stablecast.simulate.faults import Schedule, read_schedule
+from stablecast.simulate.knobs import NETWORK, RUN, check_knobs, knob
+from stablecast.simulate.source_trees import SHARED_TREE
+from stablecast.simulate.topologies import Topology
+
+LIVE = "Live members"
+STARTS = ("joined", "joining")
+DELIVERS = ("received", "stable", "nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Membership:
+    """What each member of the group is told: as in ``stablecast.join``."""
+
+    buffer_bytes: int = knob(
+        Options.buffer_bytes, "Most bytes of unstable messages, of all senders together.", panel=LIVE
+    )
+    deliver: str = knob(
+        Options.deliver,
+        "When members deliver a message: received, stable, or nothing.",
+        panel=LIVE,
+        words=lambda: DELIVERS,
+    )
+    policy: str = knob(
+        Options.policy,
+        "Who keeps what: everyone until it is stable (until-stable), or a few (two-buffers).",
+        panel=LIVE,
+        words=lambda: POLICIES,
+    )
+    copies: int = knob(
+        Options.copies, "Members that keep a message until it is stable, with two-buffers.", panel=LIVE
+    )
+    short_s: float = knob(
+        Options.short_s, "Seconds for which the others keep it, with two-buffers.", panel=LIVE, above=0
+    )
+    fail_after: float = knob(
+        Options.fail_after, "Seconds of silence after which a member counts as failed.", panel=LIVE, above=0
+    )
+    alive_every: float = knob(
+        Options.alive_every, "Seconds between two rounds of signs of life.", panel=LIVE, above=0
+    )
+    largest: int = knob(1400, "Most bytes of a datagram.", panel=LIVE, least=512, most=65_000)
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveSetup:
+    """One run, whole: the same set-up and seed give the same run everywhere."""
+
+    protocol: str | Protocol
+    """A name of the registry, the path of a file that defines one, or a protocol itself."""
+    topology: Topology
+    costs: Costs
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the protocol, by the names and in the units of ``stablecast simulate``."""
+    membership: Membership = field(default_factory=Membership)
+    senders: int | None = None
+    seed: int = 0
+    rate_per_s: float = 10.0
+    data_bytes: int = 1000
+    faults: str = ""
+    loss_until_ms: float | None = None
+    routes: str = "hops"
+    multicast_tree: str = SHARED_TREE
+    seconds: float = knob(10.0, "Simulated seconds for which the senders send.", panel=RUN, above=0)
+    settle_s: float = knob(
+        60.0,
+        "Further simulated seconds, at most, until everything that was sent is stable.",
+        panel=RUN,
+        least=0,
+    )
+    start: str = knob(
+        "joined",
+        "How members begin: joined, all in one view; joining, each through the first one.",
+        panel=LIVE,
+        words=lambda: STARTS,
+    )
+    ip_multicast: bool = knob(
+        False, "What goes to all is one datagram on the network's multicast tree.", panel=NETWORK
+    )
+    encrypted: bool = knob(
+        False,
+        "Seal datagrams with a cipher, as members do: slower, with the same result.",
+        panel=RUN,
+    )
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        members = self.schedule.initial
+        if self.senders is not None and not 1 <= self.senders <= members:
+            raise InvalidInput(
+                f"{self.senders} senders in a group of {members} members (accepted: 1 to {members})"
+            )
+        most = members_most(self.options.choice, self.membership.largest)
+        if most and self.topology.member_count > most:
+            raise InvalidInput(
+                f"{self.options.choice.protocol.name} has groups of {most} members at most with datagrams of"
+                f" {self.membership.largest} bytes (accepted: fewer members, or a larger --largest)"
+            )
+
+    @cached_property
+    def options(self) -> Options:
+        """What every member is told; names are added by who makes the members."""
+        told = self.membership
+        return Options(
+            group="simulated",
+            protocol=self.protocol,
+            protocol_options=dict(self.params),
+            buffer_bytes=told.buffer_bytes,
+            deliver=told.deliver,
+            policy=told.policy,
+            copies=told.copies,
+            short_s=told.short_s,
+            fail_after=told.fail_after,
+            alive_every=told.alive_every,
+        )
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The faults, read."""
+        return read_schedule(self.faults, self.topology.member_count, pauses=True)
+
+    @property
+    def sender_count(self) -> int:
+        """Number of members that send; of those that are there from the start."""
+        return self.schedule.initial if self.senders is None else self.senders
+
+    def sender_members(self) -> NDArray[np.int64]:
+        """Return the members that send, spread evenly over the group, member 0 first."""
+        return np.arange(self.sender_count) * self.schedule.initial // self.sender_count
