@@ -2,6 +2,7 @@
 
 import pytest
 
+from stablecast.engine.heard import Heard
 from stablecast.engine.keepers import Keepers
 from stablecast.engine.wire import Data
 from stablecast.membership.links import Links
@@ -17,8 +18,10 @@ NOBODY = frozenset()
 def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, unheard=()):
     links = Links(rank, SIZE)
     links.look(unheard, [1] * SIZE)
-    has = has or [[30] * SIZE for _ in MEMBERS]
-    return Keepers(VIEW, rank, policy=policy, copies=copies, has=has, links=links)
+    heard = Heard([0] * SIZE)
+    for of, row in enumerate(has or [[30] * SIZE for _ in MEMBERS]):
+        heard.take_row(of, row, range(SIZE))
+    return Keepers(VIEW, rank, policy=policy, copies=copies, has=heard, links=links)
 
 
 def chosen(part, copies=3):

@@ -87,11 +87,18 @@ class Care:
         if news is not None:
             yield news
         oldest = [(source, o) for source, stream in here.busy.items() if (o := stream.oldest) is not None]
-        for rank, member in enumerate(here.view.members):
-            if rank != here.rank:
-                since = held_since(here, rank, oldest, now) if oldest else None
-                for step in self._slow.holding(member.session, since, now, key=member.name):
-                    yield from _told(step, here.labels[rank], now)
+        for rank in sorted(self._to_look_at(here, oldest, now)):
+            member = here.view.members[rank]
+            since = held_since(here, rank, oldest, now) if oldest else None
+            for step in self._slow.holding(member.session, since, now, key=member.name):
+                yield from _told(step, here.labels[rank], now)
+
+    def _to_look_at(self, here: InView, oldest: list[tuple[int, Kept]], now: float) -> set[int]:
+        """Return the ranks of those who may hold something back, or did so when they were last looked at."""
+        noted = {rank for session in self._slow.noted() if (rank := here.ranks.get(session)) is not None}
+        if oldest:
+            noted |= here.may_have_had_turns(min(kept.at for _, kept in oldest), now)
+        return noted - {here.rank}
 
 
 def _told(step: Step, label: str, now: float) -> Iterator[Event | LeaveOut]:
@@ -114,8 +121,7 @@ def held_since(here: InView, rank: int, oldest: list[tuple[int, Kept]], now: flo
     A member that may have it by now, and has just not had its turn to say so, holds nothing back.  Of one
     that cannot be heard, what it has is known by way of others, later.
     """
-    has = here.has[rank]
-    times = [kept.at for source, kept in oldest if has[source] < kept.last]
+    times = [kept.at for source, kept in oldest if here.has.of(rank, source) < kept.last]
     if not times or not here.has_had_its_turn(rank, min(times), now):
         return None
     return min(times) + (0.0 if here.links.hears(rank) else 2 * here.patience)

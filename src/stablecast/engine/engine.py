@@ -235,13 +235,15 @@ class Engine:
 
     def next_timer(self) -> float:
         """Return when ``handle_timer`` is to be called; infinite if not at all."""
+        at = self.mail.out.ready_at()
         due = self.agreement.next_timer()
-        ready = self.mail.out.ready_at()
-        times = [ready] if due is None else [ready, due]
+        if due is not None and due < at:
+            at = due
         if self.in_view is not None:
-            times.append(self.in_view.next_timer())
-            times += [fetch.next_timer() for fetch in self._fetches]
-        return min(times)
+            at = min(at, self.in_view.next_timer())
+            for fetch in self._fetches:
+                at = min(at, fetch.next_timer())
+        return at
 
     # The application's calls
 
@@ -342,9 +344,9 @@ class Engine:
             here.sweep(now)
             if self.agreement.is_blocked:
                 self._do(self._check_cut(now), now)
-            kept = here.kept_bytes()
-            if kept > self.counters.peak_bytes:
-                self.counters.peak_bytes = kept
+            if here.took_in:
+                here.took_in = False
+                self.counters.peak_bytes = max(self.counters.peak_bytes, here.kept_bytes())
         if self._fetches and self.in_view is not None:
             self._ask_for_history(self.in_view, now)
         self._send_data(now)

@@ -38,12 +38,12 @@ def laggards(engine: Engine, id: MessageId, now: float) -> tuple[Laggard, ...]:
     return tuple(
         Laggard(
             member=label,
-            has_up_to=_seq_at(here, source, here.has[rank][source]),
+            has_up_to=_seq_at(here, source, here.has.of(rank, source)),
             since=now - kept.at,
             last_heard=0.0 if rank == here.rank else now - here.detector.last_heard(rank),
         )
         for rank, label in enumerate(here.labels)
-        if here.has[rank][source] < part and stream.stable < part and rank != source
+        if here.has.of(rank, source) < part and stream.stable < part and rank != source
     )
 
 
@@ -74,7 +74,7 @@ def spread(engine: Engine, id: MessageId, outcome: Stable | StableInSmallerView 
         return Spread(_zones(here), frozenset((engine.label,)))
     _, source, kept = found
     part = _part_of(kept, id.seq)
-    has = frozenset(label for rank, label in enumerate(here.labels) if here.has[rank][source] >= part)
+    has = frozenset(label for rank, label in enumerate(here.labels) if here.has.of(rank, source) >= part)
     return Spread(_zones(here), has | {engine.label})
 
 
@@ -106,7 +106,9 @@ def describe(engine: Engine, now: float) -> Stats:
     held_by: tuple[str, ...] = ()
     if here is not None and oldest is not None:
         source, kept = oldest
-        held_by = tuple(label for rank, label in enumerate(here.labels) if here.has[rank][source] < kept.last)
+        held_by = tuple(
+            label for rank, label in enumerate(here.labels) if here.has.of(rank, source) < kept.last
+        )
     view = engine.view
     return Stats(
         me=engine.label,

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import compress
+from operator import gt
 from typing import Protocol
 
 import msgspec
 
+from stablecast.engine.heard import Heard
 from stablecast.engine.keepers import Keepers
 from stablecast.engine.options import Options
 from stablecast.engine.pace import Pace
@@ -115,11 +118,15 @@ class InView:
         self.links = Links(self.rank, self.size)
         self._rounds = Rounds(self.rank, self.size)
         bases = [parts for parts, _ in numbers]
-        self.has = [list(bases) for _ in bases]
+        self.has = Heard(bases)
         """For each member, its last part of each source that was heard of."""
+        self._told = list(bases)
+        """For each source, the last part that a sign of life has told of."""
         self._reported = [now] * self.size
         self.limit: list[int] | None = None
         """While the view ends, the last part of each source that may be taken in."""
+        self.took_in = False
+        """Whether something was added to what is kept; whoever looks how much that is sets it back."""
         self.repairs_asked = 0
         self.repairs_sent = 0
         self._around = around
@@ -169,8 +176,9 @@ class InView:
     def add_own(self, run: Run, now: float) -> int:
         """Take a run that this member is about to send; return its size."""
         size = self.own.append(run, now)
+        self.took_in = True
         self.busy[self.rank] = self.own
-        self.has[self.rank][self.rank] = self.own.prefix
+        self.has.take(self.rank, self.rank, self.own.prefix)
         self._around.took(self.rank, self.own, run, now)
         self.tracker.has_received(self.rank, self.own.prefix, now)
         self._announce_wait = ANNOUNCE_FIRST_S
@@ -186,6 +194,7 @@ class InView:
         if not _is_sound(run, self.tracker.width):
             return
         stream = self.busy[source] = self.streams[source]
+        self.took_in = True
         if run.stable > stream.stable:
             self._let_go(source, stream, run.stable, now)
         if self.limit is not None and last_part(run) > self.limit[source]:
@@ -230,7 +239,7 @@ class InView:
             stream.append(taken, now)
             around.took(source, stream, taken, now)
             taken = self._pop_next(source, stream)
-        self.has[self.rank][source] = stream.prefix
+        self.has.take(self.rank, source, stream.prefix)
         self.tracker.has_received(source, stream.prefix, now)
         self._press(now)
 
@@ -336,6 +345,7 @@ class InView:
             stream.hear_of(part, now)
             run = self._pop_next(source, stream)
             if run is not None:
+                self.took_in = True
                 self._append(source, stream, run, now)
             if stream.prefix < part:
                 self.busy[source] = stream
@@ -381,7 +391,7 @@ class InView:
         """Hear how much a member has sent, and what it knows of that."""
         self.hear_of(rank, frame.parts, rank, now)
         self.tracker.take_stable(rank, frame.stable)
-        self.has[rank][rank] = max(self.has[rank][rank], frame.parts)
+        self.has.take(rank, rank, frame.parts)
         if frame.ask:
             self._around.to_rank(Progress(self.view.id, rank, self.streams[rank].prefix), rank)
 
@@ -389,7 +399,7 @@ class InView:
         """Hear how far a member has come with a source."""
         if 0 <= frame.source < self.size:
             self._reported[rank] = now
-            self.has[rank][frame.source] = max(self.has[rank][frame.source], frame.part)
+            self.has.take(rank, frame.source, frame.part)
 
     def take_alive(self, frame: Alive, rank: int, now: float) -> None:
         """Hear signs of life, how far a member has come, and what it knows to be stable."""
@@ -403,47 +413,72 @@ class InView:
         elif frame.stamp and not self._trips.knows(self._sessions[rank]):
             self._send_alive([rank], now)
         self._reported[rank] = now
-        has = self.has[rank]
-        for source in range(self.size):
-            has[source] = max(has[source], frame.received[source])
-            self.hear_of(source, frame.received[source], rank, now)
+        self._hear_what_it_has(frame.received, rank, now)
+        for source in self._above(frame.stable, self.tracker.stable):
             self.tracker.take_stable(source, frame.stable[source])
         self.links.take(frame.dead)
         if frame.round and len(frame.least) == self.size:
             self._take_round((frame.round, frame.least, frame.inside), now)
+
+    def _hear_what_it_has(self, received: Sequence[int], rank: int, now: float) -> None:
+        """Hear how far a member has come; what signs of life have told before needs no second look."""
+        news = self._above(received, self._told)
+        for source in news:
+            self._told[source] = received[source]
+            self.hear_of(source, received[source], rank, now)
+        self.has.take_row(rank, received, news)
+
+    def _above(self, told: Sequence[int], known: Sequence[int]) -> list[int]:
+        """Return the sources of which more is told than is known, in their order."""
+        return list(compress(range(self.size), map(gt, told, known)))
 
     def _take_round(self, told: Told, now: float) -> None:
         """Hear what everyone has that is in a round, and conclude what is stable if that is everyone."""
         for source, part in enumerate(self._rounds.take(told, self.prefixes(), now)):
             self.tracker.take_stable(source, part)
         _, least, inside = told
-        for rank in range(self.size):
-            if is_inside(inside, rank) and not self.links.hears(rank):
-                self.has[rank] = list(map(max, self.has[rank], least))
+        for rank in self.links.unheard():
+            if is_inside(inside, rank):
+                self.has.take_row(rank, least, range(self.size))
 
     def has_had_its_turn(self, rank: int, since: float, now: float) -> bool:
         """Tell whether a member would have said by now that it has what was sent at a time."""
-        turn = 2 * self.detector.turn_s + self.detector.every
         said = self._reported[rank] >= since + self._trips.mean(self._sessions[rank])
-        return said or now - self._reported[rank] > turn
+        return said or now - self._reported[rank] > self._turns_s
+
+    def may_have_had_turns(self, since: float, now: float) -> set[int]:
+        """Return the ranks of all members for which that may be so, of what was sent then or later."""
+        turns_s = self._turns_s
+        return {rank for rank, at in enumerate(self._reported) if at >= since or now - at > turns_s}
+
+    @property
+    def _turns_s(self) -> float:
+        """Seconds in which everyone has had a turn to report, with time to spare."""
+        return 2 * self.detector.turn_s + self.detector.every
 
     @property
     def patience(self) -> float:
         """Seconds after which a message is overdue that is not stable."""
         return max(PATIENCE_S, PATIENCE_TRIPS * self._trips.longest())
 
-    def oldest_unstable(self, now: float) -> tuple[float, tuple[str, ...]]:
-        """Return the age of the oldest unstable message, and who has not said to have it of those heard."""
+    def _oldest_unstable(self) -> tuple[float, int, int] | None:
+        """Return when the oldest unstable run came, its source and its last part; None if there is none."""
         found = [(o.at, source, o.last) for source, s in self.busy.items() if (o := s.oldest) is not None]
-        if not found:
-            return 0.0, ()
-        at, source, last = min(found)
-        lacking = (
-            label
-            for rank, label in enumerate(self.labels)
-            if self.has[rank][source] < last and self.links.hears(rank)
-        )
-        return now - at, tuple(lacking)
+        return min(found, default=None)
+
+    def age_of_unstable(self, now: float) -> float:
+        """Return the age of the oldest unstable message; 0 if there is none."""
+        oldest = self._oldest_unstable()
+        return 0.0 if oldest is None else now - oldest[0]
+
+    def lacking_oldest(self) -> tuple[str, ...]:
+        """Return who has not said to have the oldest unstable message, of those who can be heard."""
+        oldest = self._oldest_unstable()
+        if oldest is None:
+            return ()
+        _, source, last = oldest
+        lacking = [rank for rank, part in enumerate(self.has.column(source)) if part < last]
+        return tuple(self.labels[rank] for rank in lacking if self.links.hears(rank))
 
     # Time
 
@@ -493,7 +528,7 @@ class InView:
     def _tell_alive(self, now: float) -> None:
         ranks = self.detector.tick(now)
         self.links.look(self.detector.unheard(now), self.detector.counters())
-        if self.limit is None and self.oldest_unstable(now)[0] > self.patience:
+        if self.limit is None and self.age_of_unstable(now) > self.patience:
             self._rounds.begin(self.prefixes(), now)
         self._send_alive(ranks, now)
 

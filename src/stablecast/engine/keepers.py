@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stablecast.engine.heard import Heard
 from stablecast.engine.streams import Run
 from stablecast.membership.links import Links
 from stablecast.membership.view import View
@@ -36,9 +37,7 @@ HASH_MASK = (1 << 32) - 1
 class Keepers:
     """Who keeps what in one view, as one of its members sees it."""
 
-    def __init__(
-        self, view: View, rank: int, *, policy: str, copies: int, has: list[list[int]], links: Links
-    ) -> None:
+    def __init__(self, view: View, rank: int, *, policy: str, copies: int, has: Heard, links: Links) -> None:
         self.holders: Sequence[int] | None = None
         """While the view ends, for each source the session of a member that has received all of the cut."""
         self._view = view
@@ -87,6 +86,6 @@ class Keepers:
             hashed = self._hash(self._hashed[source], part, self._hashed[rank])
             keeps = self._all_keep or rank == source or is_below(hashed, len(self._hashed), self._copies)
             away = rank in suspects or not self._links.hears(rank)
-            return away, not keeps, self._has[rank][source] < part, hashed
+            return away, not keeps, self._has.of(rank, source) < part, hashed
 
         return sorted((rank for rank in range(len(self._hashed)) if rank != self._rank), key=key)

@@ -31,22 +31,24 @@ class Stalls:
     def look(self, here: InView, now: float) -> StabilityStalled | StabilityResumed | None:
         """Return what the application is to be told now."""
         links = tuple((here.labels[one], here.labels[other]) for one, other in here.links.known())
-        age, members = here.oldest_unstable(now)
+        age = here.age_of_unstable(now)
         if age > here.patience:
             self._overdue_at = now
-            return self._stalled(here, StabilityStalled(age, links, members), now)
+            return self._stalled(here, age, links, now)
         if links or now - self._overdue_at < OVER_AFTER_S:
             return None
         return self.over(now)
 
-    def _stalled(self, here: InView, stall: StabilityStalled, now: float) -> StabilityStalled | None:
-        is_known = self._told is not None and self._told.links == stall.links
-        if is_known or (not stall.links and stall.seconds <= UNEXPLAINED * here.patience):
+    def _stalled(
+        self, here: InView, age: float, links: tuple[tuple[str, str], ...], now: float
+    ) -> StabilityStalled | None:
+        is_known = self._told is not None and self._told.links == links
+        if is_known or (not links and age <= UNEXPLAINED * here.patience):
             return None
         if self._told is None:
-            self._since = now - stall.seconds
-        self._told = stall
-        return stall
+            self._since = now - age
+        self._told = StabilityStalled(age, links, here.lacking_oldest())
+        return self._told
 
     def over(self, now: float) -> StabilityResumed | None:
         """Take note that whatever it was is over; return what the application is to be told."""

@@ -180,9 +180,13 @@ class Agreement:
         state = self._state
         if state.phase is Phase.DONE:
             return None
-        probe_at = None if state.in_view is None else state.in_view.probe_at
-        times = (state.timers.tick_at, state.timers.gather_at, probe_at)
-        return min((time for time in times if time is not None), default=None)
+        timers = state.timers
+        at = None if state.in_view is None else state.in_view.probe_at
+        if timers.tick_at is not None and (at is None or timers.tick_at < at):
+            at = timers.tick_at
+        if timers.gather_at is not None and (at is None or timers.gather_at < at):
+            at = timers.gather_at
+        return at
 
     def handle_timer(self, now: float) -> list[Action]:
         """Do what is due."""

@@ -9,6 +9,8 @@ receiver, which hears that a member lives, and nothing from the member itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
+from operator import gt
 
 from stablecast.errors import InvalidInput
 from stablecast.membership.actions import Randomness
@@ -117,10 +119,11 @@ class Detector:
         if len(counters) != len(self._counters):
             return
         self.heard(from_rank, now)
-        for rank, count in enumerate(counters):
-            if count > self._counters[rank] and rank != self.me:
-                self._counters[rank] = count
-                self._last_heard[rank] = now
+        known, last_heard = self._counters, self._last_heard
+        for rank in list(compress(range(len(known)), map(gt, counters, known))):
+            if rank != self.me:
+                known[rank] = counters[rank]
+                last_heard[rank] = now
 
     def suspects(self, now: float) -> frozenset[int]:
         """Return the ranks that were silent for ``fail_after``; none while this process is late itself."""

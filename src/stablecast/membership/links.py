@@ -52,6 +52,10 @@ class Links:
         """Return sender and receiver of each, by rank."""
         return tuple(sorted(self._dead))
 
+    def unheard(self) -> list[int]:
+        """Return whom this member does not hear."""
+        return [sender for sender, receiver in self._dead if receiver == self._rank]
+
     def hears(self, sender: int) -> bool:
         """Tell whether this member hears another one."""
         return (sender, self._rank) not in self._dead

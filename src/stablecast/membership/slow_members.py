@@ -7,7 +7,7 @@ was excluded ``evict_after`` times within ``evict_window`` seconds is not let in
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -122,6 +122,10 @@ class SlowMembers:
         if exclude_after is not None and held >= exclude_after:
             steps += self._verdict(session, episode, held, session if key is None else key, now)
         return steps
+
+    def noted(self) -> Collection[int]:
+        """Return the sessions of those who held something back when they were last looked at."""
+        return self._episodes.keys()
 
     def _relieve(self, session: int) -> list[Step]:
         episode = self._episodes.pop(session, None)

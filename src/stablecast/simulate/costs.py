@@ -174,13 +174,13 @@ PRESETS: dict[str, tuple[Costs, str]] = {
         Costs(
             bandwidth_bps=1e9,
             propagation_us=25,
-            router_us=5,
+            router_us=0,
             send_us=10,
             send_us_per_byte=0.001,
             receive_factor=4,
             header_bytes=46,
         ),
-        "1 Gbps links of 25 µs, 5 µs switches; serial hosts that take 10 µs to send a datagram and 40 µs to"
+        "1 Gbps links of 25 µs; serial hosts that take 10 µs to send a datagram and 40 µs to"
         " receive one, about what a live member does",
     ),
 }

@@ -116,6 +116,9 @@ class LiveDriver:
             return False
         return self.calendar.now_ps >= max(until, self._over_from_ps)
 
+    def _look_whether_over(self) -> None:
+        self.calendar.stopped = self.is_over
+
     def begin(self) -> None:
         """Make the members that are there from the start, and set what is to happen."""
         initial = self.seats[: self.setup.schedule.initial]
@@ -170,8 +173,7 @@ class LiveDriver:
         """Let senders begin, each at a time of its own within the first interval."""
         now_ps, interval_ps = self.calendar.now_ps, self._interval_ps
         self.sends_until_ps = now_ps + round(self.setup.seconds * PS_PER_S)
-        # Somebody has to be there at that time to see that all is over.
-        self.calendar.add(max(self.sends_until_ps, self._over_from_ps), 0, lambda: None)
+        self.calendar.add(max(self.sends_until_ps, self._over_from_ps), 0, self._look_whether_over)
         for member in self.setup.sender_members().tolist():
             first_ps = int(uniform(self.setup.seed, MEMBER_STREAM + member, 1) * interval_ps)
             self._set_message(self.seats[member], now_ps + first_ps)
@@ -276,7 +278,9 @@ class LiveDriver:
             self.meter.was_delivered(seat.number, output.deliveries, now_ps)
             again = engine.consumed(len(output.deliveries), self.now_s)
         if output.went_on:
-            self.unsettled -= self.meter.became_stable(seat.number, seat.waiting, now_ps)
+            if seat.waiting:
+                self.unsettled -= self.meter.became_stable(seat.number, seat.waiting, now_ps)
+                self._look_whether_over()
             again |= self._send_pending(seat)
         return again
 
@@ -337,6 +341,7 @@ class LiveDriver:
         self.unsettled -= len(seat.pending) + len(seat.waiting)
         seat.pending.clear()
         seat.waiting.clear()
+        self._look_whether_over()
 
 
 def address_of(member: int) -> Address:

@@ -25,7 +25,7 @@ from stablecast.simulate.live.result import LiveResult
 from stablecast.simulate.live.setup import LiveSetup
 from stablecast.trace.log import EventLog
 
-LOOK_EVERY = 1024
+LOOK_EVERY = 4096
 """Events between two looks at the progress."""
 Progress = Callable[[int, int], None]
 """Called with the events so far, and the simulated picoseconds."""
@@ -49,8 +49,8 @@ def _run(driver: LiveDriver, progress: Progress | None) -> None:
     """Take events until all is over, or the time is."""
     setup, calendar = driver.setup, driver.calendar
     until_ps = round((setup.seconds + setup.settle_s) * PS_PER_S)
-    while not driver.is_over and calendar.step(until_ps):
-        if progress is not None and calendar.handled % LOOK_EVERY == 0:
+    while calendar.run(until_ps, LOOK_EVERY):
+        if progress is not None:
             progress(calendar.handled, calendar.now_ps)
 
 

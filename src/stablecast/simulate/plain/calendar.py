@@ -26,6 +26,8 @@ class Calendar:
         self.handled = 0
         self.before_each: Callable[[int], None] | None = None
         """Called with the time of each event before it happens, if there is something to call."""
+        self.stopped = False
+        """Whether ``run`` is to take no further event; whoever happens may set it."""
         self._heap: list[tuple[int, int, int, Entry]] = []
         self._added = 0
 
@@ -35,6 +37,18 @@ class Calendar:
         self._added += 1
         heapq.heappush(self._heap, (at_ps, server, self._added, entry))
         return entry
+
+    def run(self, until_ps: int, most: int) -> bool:
+        """Do what comes next, so many times; tell whether there may be more to do by ``until_ps``."""
+        heap, pop = self._heap, heapq.heappop
+        for _ in range(most):
+            if self.stopped or not heap or heap[0][0] > until_ps:
+                return False
+            self.now_ps, _, _, entry = pop(heap)
+            if entry.action is not None:
+                self.handled += 1
+                entry.action()
+        return True
 
     def step(self, until_ps: int) -> bool:
         """Do what comes next; tell whether there was anything to do by ``until_ps``."""
