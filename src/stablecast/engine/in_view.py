@@ -120,6 +120,7 @@ class InView:
         bases = [parts for parts, _ in numbers]
         self.has = Heard(bases)
         """For each member, its last part of each source that was heard of."""
+        self._prefixes = list(bases)
         self._told = list(bases)
         """For each source, the last part that a sign of life has told of."""
         self._reported = [now] * self.size
@@ -178,6 +179,7 @@ class InView:
         size = self.own.append(run, now)
         self.took_in = True
         self.busy[self.rank] = self.own
+        self._prefixes[self.rank] = self.own.prefix
         self.has.take(self.rank, self.rank, self.own.prefix)
         self._around.took(self.rank, self.own, run, now)
         self.tracker.has_received(self.rank, self.own.prefix, now)
@@ -239,6 +241,7 @@ class InView:
             stream.append(taken, now)
             around.took(source, stream, taken, now)
             taken = self._pop_next(source, stream)
+        self._prefixes[source] = stream.prefix
         self.has.take(self.rank, source, stream.prefix)
         self.tracker.has_received(source, stream.prefix, now)
         self._press(now)
@@ -331,7 +334,7 @@ class InView:
 
     def prefixes(self) -> tuple[int, ...]:
         """Return each source's last part before the first gap."""
-        return tuple(stream.prefix for stream in self.streams)
+        return tuple(self._prefixes)
 
     def stop(self) -> None:
         """Take in nothing beyond what there is."""

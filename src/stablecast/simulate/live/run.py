@@ -37,10 +37,9 @@ def simulate_live(
     """Run a group to its end; ``trace`` is a new file of JSON lines for its events."""
     warm(setup.options.choice)
     began = time.perf_counter()
-    with _traced(trace) as write, _rare_collections():
+    with _traced(trace) as write, _no_collections():
         driver = LiveDriver(setup, write=write)
         driver.begin()
-        gc.freeze()
         _run(driver, progress)
     return _result(driver, time.perf_counter() - began)
 
@@ -55,12 +54,15 @@ def _run(driver: LiveDriver, progress: Progress | None) -> None:
 
 
 @contextlib.contextmanager
-def _rare_collections() -> Iterator[None]:
+def _no_collections() -> Iterator[None]:
     """Keep what a thousand members are made of from being looked through for garbage again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if was_enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

@@ -56,7 +56,8 @@ class Hosts:
 
     def __init__(self, costs: Costs, calendar: Calendar, *, first: int, members: int, links: int) -> None:
         self.costs = costs
-        self._costs_ps: dict[tuple[int, float], int] = {}
+        self._fixed_ps = costs.send_us * PS_PER_US
+        self._byte_ps = costs.send_us_per_byte * PS_PER_US
         self.per_link = costs.host_model == "per-link" and not costs.hosts_free
         kind = Delay if costs.host_model == "delay" and not costs.hosts_free else Processor
         self.own = [kind(calendar, first + i) for i in range(members)]
@@ -72,23 +73,20 @@ class Hosts:
         """Every processor of every host."""
         return [*self.own, *self.sending, *self.receiving]
 
-    def send(self, member: int, link: Link | None, size: int, action: Action) -> None:
+    def send(self, member: int, link: Link | None, cost_ps: int, action: Action) -> None:
         """Let a member send a packet, by a link where each has a processor."""
         processor = self.sending[link.number] if self.per_link and link else self.own[member]
-        processor.put(self.cost_ps(size, 1.0), action)
+        processor.put(cost_ps, action)
 
-    def receive(self, member: int, link: Link | None, size: int, action: Action) -> None:
+    def receive(self, member: int, link: Link | None, cost_ps: int, action: Action) -> None:
         """Let a member receive a packet that came by a link, or from itself."""
         processor = self.receiving[link.number] if self.per_link and link else self.own[member]
-        processor.put(self.cost_ps(size, self.costs.receive_factor), action)
+        processor.put(cost_ps, action)
 
     def cost_ps(self, size: int, factor: float) -> int:
         """Return what a packet takes a processor, as a multiple of what it takes to send it."""
-        found = self._costs_ps.get((size, factor))
-        if found is None:
-            found = self._costs_ps[size, factor] = int(self.send_ps(size) * factor + 0.5)
-        return found
+        return int(self.send_ps(size) * factor + 0.5)
 
     def send_ps(self, size: int) -> float:
         """Return the time to send so many bytes as one, before it is rounded."""
-        return self.costs.send_us * PS_PER_US + self.costs.send_us_per_byte * PS_PER_US * size
+        return self._fixed_ps + self._byte_ps * size

@@ -157,8 +157,8 @@ class Network:
         if self.hosts.per_link:
             ways = [*self._ways(packet), None] if self._comes_back(packet) else [*self._ways(packet)]
         for way in ways:
-            self._note_work(packet, 1.0)
-            self.hosts.send(source, way, packet.size, partial(self._launch, packet, way))
+            cost_ps = self._work_ps(packet, 1.0)
+            self.hosts.send(source, way, cost_ps, partial(self._launch, packet, way))
 
     @staticmethod
     def _comes_back(packet: Packet) -> bool:
@@ -199,16 +199,17 @@ class Network:
         return self._source_trees[source].get(node.number, [])
 
     def _receive_at_host(self, member: int, link: Link | None, packet: Packet) -> None:
-        self._note_work(packet, self.costs.receive_factor)
-        self.hosts.receive(member, link, packet.size, partial(self._take, member, packet))
+        cost_ps = self._work_ps(packet, self.costs.receive_factor)
+        self.hosts.receive(member, link, cost_ps, partial(self._take, member, packet))
 
-    def _note_work(self, packet: Packet, factor: float) -> None:
-        """Count the time of a host, and what the protocol's bytes in data are of it."""
+    def _work_ps(self, packet: Packet, factor: float) -> int:
+        """Return the time of a host, which is counted, and what the protocol's bytes in data are of it."""
         cost_ps = self.hosts.cost_ps(packet.size, factor)
         self.host_ps[packet.letter.kind] += cost_ps
         if packet.bare_size != packet.size:
             bare_ps = 0 if packet.bare_size is None else self.hosts.cost_ps(packet.bare_size, factor)
             self.carried_host_ps += cost_ps - bare_ps
+        return cost_ps
 
     def _take(self, member: int, packet: Packet) -> None:
         """Let a member have a packet; it handles the message when it has all of them."""
