@@ -67,18 +67,23 @@ class SimulationProgress:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
     def __call__(self, events: int, simulated_ps: int, executions: int) -> None:
-        """Take note of how far the run is."""
+        """Take note of how far the run of a protocol is."""
+        done = (
+            f"execution {executions} of {self._executions}" if self._executions else f"execution {executions}"
+        )
+        self._show(events, simulated_ps, f"{done}, ")
+
+    def of_group(self, events: int, simulated_ps: int) -> None:
+        """Take note of how far the run of a live group is."""
+        self._show(events, simulated_ps, "")
+
+    def _show(self, events: int, simulated_ps: int, done: str) -> None:
         now = time.monotonic()
         if not self._shown or now - self._last < (0.2 if self._live else PLAIN_LINE_SECONDS):
             return
         self._last = now
-        done = (
-            f"execution {executions} of {self._executions}" if self._executions else f"execution {executions}"
-        )
         rate = events / max(now - self._began, 1e-9)
-        text = (
-            f"{self._what}: {done}, {simulated_ps / 1e12:.3f} s simulated, {events:,} events, {rate:,.0f}/s"
-        )
+        text = f"{self._what}: {done}{simulated_ps / 1e12:.3f} s simulated, {events:,} events, {rate:,.0f}/s"
         if self._live:
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
             self._drawn = True

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from stablecast.cli import simulate_live
 from stablecast.cli.output import DONE, FOUND_FAILURE, SimulationProgress, complain
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ Protocol = Annotated[
         help="A name from 'stablecast protocols', or a file that defines one.", show_default=False
     ),
 ]
+Live = Annotated[str, typer.Argument(help="The word live.", metavar="live", show_default=False)]
 Trace = Annotated[
     Path | None,
     typer.Option(
@@ -61,6 +63,7 @@ def simulate_command(protocol: Protocol) -> int:
     Example: stablecast simulate s_coordp --topology tree --degree 3 --height 5 --costs lan1997 --json
 
     Here are the options of every run; 'stablecast simulate PROTOCOL --help' also shows the protocol's own.
+    'stablecast simulate live --help' is about live groups on the simulated network.
     """
     return run({"protocol": protocol})
 
@@ -70,6 +73,8 @@ def command_for(args: list[str]) -> Any:
     from stablecast.protocols import protocol as find_protocol
     from stablecast.simulate.options import all_options, known_options, run_options
 
+    if args[:1] == [simulate_live.NAME]:
+        return _command_for_live(args)
     name = named_protocol(args, run_options())
     if name is None:
         return _made(simulate_command.__doc__ or "", run_options().values())
@@ -89,6 +94,22 @@ def command_for(args: list[str]) -> Any:
         f"Example: stablecast simulate {name} --topology balanced --members 50 --json"
     )
     return _made(text, known.values())
+
+
+def _command_for_live(args: list[str]) -> Any:
+    """Make the command that simulates a live group, with the options of its protocol."""
+    from stablecast.engine.options import Options
+    from stablecast.simulate.live.options import live_options
+
+    options = live_options(simulate_live.named_protocol(args) or Options.protocol)
+    parameters = [_parameter("live", Live), _parameter("protocol", simulate_live.Protocol, None)]
+    parameters += [*map(_option, options.values()), _parameter("trace", simulate_live.Trace, None)]
+
+    def command(**given: Any) -> int:
+        del given["live"]
+        return simulate_live.run(given)
+
+    return _command(command, simulate_live.TEXT, parameters)
 
 
 def named_protocol(args: list[str], options: dict[str, Option]) -> str | None:
@@ -120,9 +141,13 @@ def _made(text: str, options: Iterable[Option]) -> Any:
         return run(given)
 
     parameters = [_parameter("protocol", Protocol), *map(_option, options)]
-    parameters += [_parameter("trace", Trace, None), _parameter("as_json", AsJson, False)]
+    return _command(command, text, [*parameters, _parameter("trace", Trace, None)])
+
+
+def _command(command: Any, text: str, parameters: list[inspect.Parameter]) -> Any:
+    parameters = [*parameters, _parameter("as_json", AsJson, False)]
     command.__doc__ = text
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature(parameters)
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command("simulate")(command)

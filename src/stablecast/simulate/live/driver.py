@@ -5,8 +5,8 @@ What is true
     received, its timer, a message of its application, a fault.  All that is random is drawn from the seed.
     So a run is the same everywhere.
 What takes time
-    Datagrams, by the costs: their sender's host, links, routers, their receiver's host.  A timer goes off
-    when it is due, and the application takes its deliveries at once.
+    Datagrams, by the costs: their sender's host, links, routers, their receiver's host.  A timer takes none,
+    but waits for what its host has to do before.  The application takes its deliveries at once.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class LiveDriver:
         """Messages that are handed over and not known to be stable, of members that are there."""
         self.sends_until_ps: int | None = None
         """When the senders stop; None before they begin."""
-        self._over_from_ps = 0
+        self._over_from_ps = _agreed_after_ps(setup)
         self._by_address = {seat.address: seat.number for seat in self.seats}
         self._payload = bytes(setup.data_bytes)
         self._sealing = SEALED if setup.encrypted else open_sealing()
@@ -132,8 +132,6 @@ class LiveDriver:
         first_fault = self.network.first_timer + 2 * len(self.seats)
         for number, fault in enumerate(self.setup.schedule.faults):
             self.calendar.add(fault.at_ps, first_fault + number, partial(self._strike, fault))
-            after_s = self.setup.membership.fail_after + AFTER_FAULTS_S
-            self._over_from_ps = fault.at_ps + round(after_s * PS_PER_S)
 
     def _make_engine(self, seat: Seat) -> None:
         seed = f"{self.setup.seed}/{seat.number}"
@@ -225,6 +223,14 @@ class LiveDriver:
             seat.socket.append((letter.payload, source.address))
 
     def _ring(self, seat: Seat) -> None:
+        """Let a timer go off, when the host has done what it has to do before: then it is late."""
+        processor = self.network.hosts.own[seat.number]
+        if processor.jobs:
+            processor.put(0, partial(self._handle_timer, seat))
+        else:
+            self._handle_timer(seat)
+
+    def _handle_timer(self, seat: Seat) -> None:
         seat.timer = None
         if seat.engine is not None and seat.socket is None:
             seat.engine.handle_timer(self.now_s)
@@ -238,8 +244,8 @@ class LiveDriver:
         due = engine.next_timer()
         if due == math.inf:
             return
-        now_ps = self.calendar.now_ps
-        at_ps = max(math.ceil(due * 1e6), now_ps // PS_PER_US + 1) * PS_PER_US
+        next_us = self.calendar.now_ps // PS_PER_US + 1
+        at_ps = math.ceil(max(due * 1e6, next_us)) * PS_PER_US
         if seat.timer is not None:
             if seat.timer.at_ps <= at_ps:
                 return
@@ -331,7 +337,7 @@ class LiveDriver:
             engine.receive(waiting, self.now_s)
             self._do(seat)
             if seat.engine is not None and seat.timer is None:
-                self._ring(seat)
+                self._handle_timer(seat)
 
     def _depart(self, seat: Seat) -> None:
         """Let a member be gone, with all that it waits for."""
@@ -347,6 +353,12 @@ class LiveDriver:
 def address_of(member: int) -> Address:
     """Return where a member is reached: an address of a private network."""
     return (f"10.{member >> 16 & 255}.{member >> 8 & 255}.{member & 255}", PORT)
+
+
+def _agreed_after_ps(setup: LiveSetup) -> int:
+    """Return when the group has had time to agree after the last fault; 0 if there is none."""
+    after_s = setup.membership.fail_after + AFTER_FAULTS_S
+    return max((fault.at_ps + round(after_s * PS_PER_S) for fault in setup.schedule.faults), default=0)
 
 
 def _ps(ms: float | None) -> int:
