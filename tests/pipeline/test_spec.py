@@ -117,7 +117,7 @@ PROTOCOL = coordp.PROTOCOL.replace(
     [
         ('[grid]\nprotocol = "coordp"\nheigth = 3', 3, "did you mean 'height'"),
         ('[grid]\nprotocol = "coordpp"', 2, "did you mean 'coordp'"),
-        ('[grid]\nprotocol = "coordp"\ncosts = "lan"', 3, "unknown costs 'lan'"),
+        ('[grid]\nprotocol = "coordp"\ncosts = "moon"', 3, "unknown costs 'moon'"),
         ('[grid]\nprotocol = "coordp"\nheight = []', 3, "the list is empty"),
         ('[grid]\nprotocol = "coordp"\nheight = "5"', 3, "accepted: a whole number"),
         ('[grid]\nprotocol = "coordp"\nheight = true', 3, "accepted: a whole number"),

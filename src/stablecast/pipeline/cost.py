@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from stablecast.pipeline.point import SIMULATE, Point
+from stablecast.pipeline.point import SIMULATE, SIMULATE_LIVE, Point
 from stablecast.protocols import protocol as find_protocol
 from stablecast.simulate.compiled import is_compiled, loop_name
+from stablecast.simulate.live.options import live_run_options
 from stablecast.simulate.options import Options
 from stablecast.theory import group_size
 
 EVENTS_PER_S = 3e6
 FIXED_S = 0.01
 UNKNOWN_S = 0.5
+DATAGRAM_S = 5e-5
+ANNOUNCED = 4
+GOSSIP_PER_S = 150
+LIVE_MEMBERS = 8
+"""Of simulated live groups: a datagram, and how many of them a member gets."""
 SPARK_START_S = 8.0
 """A sweep of thirty tiny points: the start of Spark, its workers' imports, the end of the application."""
 COMPILE_S = 15.0
@@ -21,6 +28,8 @@ COMPILE_S = 15.0
 
 def estimated_seconds(point: Point) -> float:
     """Return a guess of a point's running time."""
+    if point.task == SIMULATE_LIVE:
+        return _seconds_of_live(point.options)
     if point.task != SIMULATE:
         return UNKNOWN_S
     options = Options.of(point.options)
@@ -29,6 +38,16 @@ def estimated_seconds(point: Point) -> float:
     each = find_protocol(options.protocol).execution_messages(n)
     data: int = 6 * options.messages * (options.senders or n) * n
     return FIXED_S + (each * executions + data) / EVENTS_PER_S
+
+
+def _seconds_of_live(options: Mapping[str, Any]) -> float:
+    """Return a guess for a live group: each member hears every message, its announcements and some gossip."""
+    known = live_run_options()
+    members: int = options.get("members") or options.get("nodes") or LIVE_MEMBERS
+    senders: int = options.get("senders") or members
+    rate: float = options.get("rate_per_s", known["rate_per_s"].default)
+    seconds: float = options.get("seconds", known["seconds"].default)
+    return FIXED_S + seconds * members * (ANNOUNCED * senders * rate + GOSSIP_PER_S) * DATAGRAM_S
 
 
 def overhead_seconds(points: Iterable[Point]) -> float:

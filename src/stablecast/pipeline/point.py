@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from stablecast.protocols import is_path, source_digest, text_of
+from stablecast.simulate.live.options import given_options, live_command
 from stablecast.simulate.options import PROTOCOL, Options
 
 SIMULATE = "simulate"
+SIMULATE_LIVE = "simulate live"
+OF_PROTOCOLS = (SIMULATE, SIMULATE_LIVE)
+"""Tasks whose points name a protocol."""
 Value = str | int | float | bool
 
 
@@ -25,7 +29,7 @@ class Point:
     options: Mapping[str, Value]
     """For ``simulate``, those of its :class:`Options` that differ from the defaults."""
     task: str = SIMULATE
-    """``simulate``, or ``package.module:function`` for a task of its own."""
+    """``simulate``, ``simulate live``, or ``package.module:function`` for a task of its own."""
     source: str = ""
     """Digest of the source of a protocol from outside the package, so that an edited one is another point."""
 
@@ -46,6 +50,8 @@ class Point:
         """The command that runs this point alone."""
         if self.task == SIMULATE:
             return Options.of(self.options).command()
+        if self.task == SIMULATE_LIVE:
+            return live_command(self.options)
         words = ["python", "-m", "stablecast.pipeline.replay", self.task]
         return shlex.join([*words, json.dumps(dict(self.options), sort_keys=True)])
 
@@ -56,9 +62,15 @@ def simulation(options: Options | None = None, /, **fields: Any) -> Point:
     return Point(given, source=source_digest(str(given[PROTOCOL])))
 
 
+def live_simulation(**fields: Any) -> Point:
+    """Return the point of one simulated live group, by its options."""
+    given = given_options(fields)
+    return Point(given, SIMULATE_LIVE, source_digest(str(given[PROTOCOL])))
+
+
 def protocol_files(points: Iterable[Point]) -> dict[str, str]:
     """Return the texts of the files that define the points' protocols, by their paths."""
-    named = {str(point.options[PROTOCOL]) for point in points if point.task == SIMULATE}
+    named = {str(point.options[PROTOCOL]) for point in points if point.task in OF_PROTOCOLS}
     return {name: text_of(name) for name in sorted(named) if is_path(name)}
 
 

@@ -16,6 +16,12 @@
         { topology = "random-tree", degree = 3, height = 5, members = 364 },
     ]
 
+    [[grid]]
+    live = true                            # live groups: the options of 'stablecast simulate live'
+    protocol = "gsgc"
+    members = [8, 16]
+    link_loss = 0.01
+
 The points of a grid are all combinations of its values; equal points of several grids are run once.
 
 Keys are the declared options: those of the run, and those of every protocol that the grid names.  A point
@@ -36,12 +42,14 @@ from pathlib import Path
 from typing import Any
 
 from stablecast.errors import InvalidInput, unknown_name
-from stablecast.pipeline.point import Point, simulation
+from stablecast.pipeline.point import Point, live_simulation, simulation
 from stablecast.protocols import is_path
 from stablecast.simulate.knobs import Option
+from stablecast.simulate.live.options import live_options, live_run_options
 from stablecast.simulate.options import PROTOCOL, all_options, known_options, run_options
 
 POINTS_MAX = 1_000_000
+LIVE = "live"
 _WORDS = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}
 
 
@@ -64,6 +72,8 @@ class _Reader:
         self.text = text
         self.options: dict[str, Option] = {}
         """The options that the grid which is read may have."""
+        self.is_live = False
+        """Whether that grid is of simulated live groups."""
 
     def refuse(self, table: str, index: int, key: str, what: str) -> InvalidInput:
         line = line_of(self.text, table, index, key)
@@ -109,6 +119,8 @@ class _Reader:
             raise self.refuse("", 0, "grid", "no grid (accepted: a table [grid], or several [[grid]])")
         counted = 0
         for index, grid in enumerate(listed):
+            grid = dict(grid)
+            self.is_live = self._is_live(grid, index)
             self.options = self._options(grid, index)
             choices = self._choices(grid, index)
             counted += math.prod(len(values) for values in choices)
@@ -117,17 +129,30 @@ class _Reader:
             for combination in itertools.product(*choices):
                 yield self._point(combination, index)
 
+    def _is_live(self, grid: dict[str, Any], index: int) -> bool:
+        """Tell whether a grid is of simulated live groups."""
+        value = grid.pop(LIVE, False)
+        if type(value) is not bool:
+            raise self.refuse("grid", index, LIVE, f"{value!r} is not accepted (accepted: {_WORDS[bool]})")
+        return value
+
+    def _run_options(self) -> dict[str, Option]:
+        return live_run_options() if self.is_live else run_options()
+
+    def _known_options(self, protocol: str) -> dict[str, Option]:
+        return live_options(protocol) if self.is_live else known_options(protocol)
+
     def _options(self, grid: dict[str, Any], index: int) -> dict[str, Option]:
         """Return the options of the run and of every protocol that a grid names."""
         cases = grid.get("cases")
         tables = [grid, *(cases if isinstance(cases, list) else [])]
         named = [table[PROTOCOL] for table in tables if isinstance(table, dict) and PROTOCOL in table]
-        found = dict(run_options())
+        found = dict(self._run_options())
         for name in itertools.chain.from_iterable(n if isinstance(n, list) else [n] for n in named):
             if type(name) is not str:
                 raise self.refuse("grid", index, PROTOCOL, f"{name!r} is not accepted (accepted: a word)")
             try:
-                found |= known_options(self._located(name))
+                found |= self._known_options(self._located(name))
             except InvalidInput as error:
                 raise self.refuse("grid", index, PROTOCOL, str(error)) from None
         return found
@@ -145,17 +170,17 @@ class _Reader:
             options |= part
         if PROTOCOL not in options:
             raise self.refuse("grid", index, "", "no protocol")
-        known = known_options(options[PROTOCOL])
+        known = self._known_options(options[PROTOCOL])
         for key in options:
             if key != PROTOCOL and key not in known:
-                own = ", ".join(name for name in known if name not in run_options())
+                own = ", ".join(name for name in known if name not in self._run_options())
                 raise self.refuse(
                     "grid",
                     index,
                     key,
                     f"{options[PROTOCOL]} has no such option (accepted: {own}; and those of the run)",
                 )
-        return simulation(**options)
+        return live_simulation(**options) if self.is_live else simulation(**options)
 
     def _choices(self, grid: dict[str, Any], index: int) -> list[list[dict[str, Any]]]:
         """Return, for each key, the alternatives that it stands for."""

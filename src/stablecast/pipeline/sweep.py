@@ -26,7 +26,7 @@ from stablecast.pipeline.swept_traces import (
     lacking,
     trace_folder,
 )
-from stablecast.pipeline.tasks import Terms
+from stablecast.pipeline.tasks import Terms, sources_of
 from stablecast.protocols import is_path
 from stablecast.simulate.warm import warm
 
@@ -236,7 +236,7 @@ def _sources() -> str:
 def _is_stale(row: Row, again: Again) -> bool:
     if again.force or (again.failed and row["status"] != DONE):
         return True
-    return again.other_sources and row["sources"] != _sources()
+    return again.other_sources and row["sources"] != sources_of(row["task"], _sources())
 
 
 def _compute(

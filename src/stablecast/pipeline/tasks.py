@@ -17,7 +17,8 @@ from typing import Any
 
 from stablecast import __version__
 from stablecast.errors import InvalidInput
-from stablecast.pipeline.point import SIMULATE, Point
+from stablecast.pipeline.live_task import engine_digest, run_live
+from stablecast.pipeline.point import OF_PROTOCOLS, SIMULATE, SIMULATE_LIVE, Point
 from stablecast.pipeline.schema import (
     COLUMNS,
     DONE,
@@ -45,6 +46,8 @@ class Outcome:
 
     result: Result | None = None
     extra: Mapping[str, float] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Values of columns that a result of a simulation has too."""
 
 
 Task = Callable[..., Outcome]
@@ -77,6 +80,7 @@ def run_point(point: Point, terms: Terms) -> Row:
         with _time_limit(terms.time_limit_s), naming_lines(_file_of(point)):
             outcome = _outcome(point, terms)
         row |= result_columns(outcome.result) if outcome.result is not None else {}
+        row |= outcome.columns
         row |= {"extra": dict(outcome.extra) or None, "status": DONE}
     except TimeLimitExceeded:
         row |= {"status": TIMEOUT, "error": f"took longer than {terms.time_limit_s:g} s"}
@@ -127,16 +131,24 @@ def _row_before(point: Point, terms: Terms) -> Row:
         row |= option_columns(Options.of(point.options))
     else:
         row |= {name: point.options.get(name) for name in OPTION_COLUMNS}
-    return row | {"version": __version__, "sources": terms.sources}
+    return row | {"version": __version__, "sources": sources_of(point.task, terms.sources)}
+
+
+def sources_of(task: str, sources: str) -> str:
+    """Return what tells rows of other sources: those of the simulator, of live groups also the engine's."""
+    return f"{sources} {engine_digest()}" if task == SIMULATE_LIVE else sources
 
 
 def _file_of(point: Point) -> str:
     """Return the file of a point's protocol, whose lines errors name; empty if there is none."""
     name = str(point.options.get("protocol", ""))
-    return name if point.task == SIMULATE and is_path(name) else ""
+    return name if point.task in OF_PROTOCOLS and is_path(name) else ""
 
 
 def _outcome(point: Point, terms: Terms) -> Outcome:
+    if point.task == SIMULATE_LIVE:
+        columns, extra = run_live(point.options)
+        return Outcome(columns=columns, extra=extra)
     if point.task != SIMULATE:
         return find_task(point.task)(**point.options)
     setup = Options.of(point.options).setup()
