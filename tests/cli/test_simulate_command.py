@@ -78,7 +78,7 @@ def test_the_same_command_gives_the_same_result_twice(capsys):
     [
         (["simulate", "cordp"], "did you mean 'coordp'"),
         (["simulate", "coordp", "--topology", "tre"], "did you mean 'tree'"),
-        (["simulate", "coordp", "--costs", "lan"], "unknown costs 'lan'"),
+        (["simulate", "coordp", "--costs", "moon"], "unknown costs 'moon'"),
         (["simulate", "coordp", "--fill", "9"], "accepted: 1 to 3"),
         (["simulate", "coordp", "--height", "0"], "accepted: 1 or more"),
         (["simulate", "coordp", "--degree", "0"], "accepted: 1 or more"),

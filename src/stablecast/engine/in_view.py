@@ -123,6 +123,10 @@ class InView:
         self._prefixes = list(bases)
         self._told = list(bases)
         """For each source, the last part that a sign of life has told of."""
+        self._told_stable: tuple[int, ...] = ()
+        """What the last sign of life told to be stable; the same again is no news."""
+        self._lacking: dict[int, Stream] = {}
+        """Sources of which something may be missing: all that have gaps, and some that had."""
         self._reported = [now] * self.size
         self.limit: list[int] | None = None
         """While the view ends, the last part of each source that may be taken in."""
@@ -208,11 +212,13 @@ class InView:
         if run.part != stream.prefix + 1:
             if run.part > stream.prefix and not self._around.is_full:
                 due = now + self._trips.late_by(self._sessions[source])
+                self._lacking[source] = stream
                 if stream.put_ahead(run, due, now) and self.tracker.attaches:
                     self.tracker.put_attached(source, run.part, run.attached)
             return
         if self._around.is_full and self.limit is None:
             stream.hear_of(last_part(run), now + NAK_MOST_S)
+            self._lacking[source] = stream
             return
         if self.tracker.attaches:
             self.tracker.put_attached(source, run.part, run.attached)
@@ -276,7 +282,7 @@ class InView:
         if by != source:
             wait = max(wait, self._trips.mean(session))
         stream.hear_of(part, now + wait)
-        self.busy[source] = stream
+        self.busy[source] = self._lacking[source] = stream
 
     def ask_again(self, now: float) -> None:
         """Ask at once for everything that is missing: there is room for it again."""
@@ -346,6 +352,7 @@ class InView:
         self.limit, self._keepers.holders = list(cut), holders
         for source, (stream, part) in enumerate(zip(self.streams, cut, strict=True)):
             stream.hear_of(part, now)
+            self._lacking[source] = stream
             run = self._pop_next(source, stream)
             if run is not None:
                 self.took_in = True
@@ -417,8 +424,10 @@ class InView:
             self._send_alive([rank], now)
         self._reported[rank] = now
         self._hear_what_it_has(frame.received, rank, now)
-        for source in self._above(frame.stable, self.tracker.stable):
-            self.tracker.take_stable(source, frame.stable[source])
+        if frame.stable != self._told_stable:
+            self._told_stable = frame.stable
+            for source in self._above(frame.stable, self.tracker.stable):
+                self.tracker.take_stable(source, frame.stable[source])
         self.links.take(frame.dead)
         if frame.round and len(frame.least) == self.size:
             self._take_round((frame.round, frame.least, frame.inside), now)
@@ -493,7 +502,7 @@ class InView:
             at = tracked
         if 0.0 < self._announce_at < at:
             at = self._announce_at
-        for stream in self.busy.values():
+        for stream in self._lacking.values():
             due = stream.gaps.next_at
             if due < at:
                 at = due
@@ -503,9 +512,11 @@ class InView:
         """Do what is due."""
         if self.limit is None:
             self.tracker.handle_timer(now)
-        for source, stream in self.busy.items():
-            if stream.gaps.next_at <= now:
-                self._ask(source, stream, now)
+        if self._lacking:
+            for source, stream in self.busy.items():
+                if stream.gaps.next_at <= now:
+                    self._ask(source, stream, now)
+            self._lacking = {source: stream for source, stream in self._lacking.items() if stream.gaps}
         if 0.0 < self._announce_at <= now or self._tells_stable:
             self._announce(now)
         if now >= self.detector.next_tick:

@@ -16,6 +16,8 @@ Why it is safe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
+from operator import gt
 
 GOES_ON_S = 2.0
 """Seconds for which a member goes on telling of a round after the last news of it."""
@@ -62,7 +64,8 @@ class Rounds:
         elif not self._goes_on:
             return ()
         before = self._inside
-        self._least = list(map(min, self._least, least))
+        for source in list(compress(range(self._size), map(gt, self._least, least))):
+            self._least[source] = least[source]
         self._inside |= int.from_bytes(inside, "little") & self._all
         if self._inside != before:
             self._until = now + GOES_ON_S

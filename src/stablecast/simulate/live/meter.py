@@ -115,7 +115,8 @@ def about(event: Event) -> str:
                 parts.append(f"{what} {_names(names)}")
         return f"{'; '.join(parts)} ({event.reason})"
     told = [getattr(event, name) for name in event.__slots__]
-    return ", ".join(_names(value) if isinstance(value, tuple) else _plain(value) for value in told)
+    words = (_names(value) if isinstance(value, tuple) else _plain(value) for value in told)
+    return ", ".join(filter(None, words))
 
 
 def _names(names: tuple[object, ...]) -> str:

@@ -28,18 +28,18 @@ class Processor:
     def put(self, cost_ps: int, action: Action) -> None:
         """Queue a job; ``action`` follows when it is done."""
         self.jobs.append((cost_ps, action))
-        self.queue_max = max(self.queue_max, len(self.jobs))
-        if len(self.jobs) == 1:
-            self._begin()
-
-    def _begin(self) -> None:
-        cost_ps, _ = self.jobs[0]
-        self.calendar.add(self.calendar.now_ps + cost_ps, self.number, self._end)
+        length = len(self.jobs)
+        if length > self.queue_max:
+            self.queue_max = length
+        if length == 1:
+            self.calendar.add(self.calendar.now_ps + cost_ps, self.number, self._end)
 
     def _end(self) -> None:
-        _, action = self.jobs.popleft()
-        if self.jobs:
-            self._begin()
+        """Take out the job that is done, begin the next one, and do what follows from the first."""
+        jobs, calendar = self.jobs, self.calendar
+        _, action = jobs.popleft()
+        if jobs:
+            calendar.add(calendar.now_ps + jobs[0][0], self.number, self._end)
         action()
 
 

@@ -45,6 +45,7 @@ class Network:
     ) -> None:
         self.one_by_one = one_by_one
         self.costs = costs
+        self._byte_ps = 8e12 / costs.bandwidth_bps
         self.calendar = calendar
         self.deliver = deliver
         self.seed = seed
@@ -136,8 +137,17 @@ class Network:
 
     def post_to_each(self, letter: Letter, dests: Sequence[int]) -> None:
         """Hand a message to its sender's host once for each of these members."""
+        if self.costs.mtu_bytes or self.costs.hosts_free or self.hosts.per_link:
+            for member in dests:
+                self._hand_over(letter, member)
+            return
+        # The same for packets that are alike: as many jobs of one processor.
+        self.sent[letter.kind] += len(dests)
+        self.sent_bytes[letter.kind] += len(dests) * letter.size
+        processor = self.hosts.own[letter.source]
         for member in dests:
-            self._hand_over(letter, member)
+            packet = cut(letter, member, self.costs)[0]
+            processor.put(self._work_ps(packet, 1.0), partial(self._launch, packet, None))
 
     def _hand_over(self, letter: Letter, dest: int) -> None:
         if dest != letter.source:
@@ -224,11 +234,12 @@ class Network:
         if 0 < self.costs.queue_limit <= len(link.leaving_ps):
             self.dropped += 1
             return
-        on_wire_ps = int(packet.size * (8e12 / self.costs.bandwidth_bps) + 0.5)
-        link.free_at_ps = max(now_ps, link.free_at_ps) + on_wire_ps
+        begin_ps = link.free_at_ps if link.free_at_ps > now_ps else now_ps
+        link.free_at_ps = begin_ps + int(packet.size * self._byte_ps + 0.5)
         link.leaving_ps.append(link.free_at_ps)
         length = len(link.leaving_ps)
-        self.queue_max = max(self.queue_max, length)
+        if length > self.queue_max:
+            self.queue_max = length
         self.queue_sum += length
         self.queue_counts += 1
         kind = packet.letter.kind
@@ -236,16 +247,16 @@ class Network:
             self.hops[kind] += 1
         self.packet_hops[kind] += 1
         self.hop_bytes[kind] += packet.size
-        self.carried_hop_bytes += packet.size - (packet.bare_size or 0)
+        if packet.bare_size != packet.size:
+            self.carried_hop_bytes += packet.size - (packet.bare_size or 0)
         self.on_links += 1
         # A lost packet takes its time all the same, and then comes to nothing.
-        arrives = self._vanish if self._loses(link) else partial(self._arrive, link, packet)
+        loses = self.costs.link_loss > 0 and self._loses(link)
+        arrives = self._vanish if loses else partial(self._arrive, link, packet)
         self.calendar.add(link.free_at_ps + link.propagation_ps, link.number, arrives)
 
     def _loses(self, link: Link) -> bool:
         """Draw whether a link loses the packet that it takes now."""
-        if self.costs.link_loss == 0:
-            return False
         link.taken += 1
         draw = uniform(self.seed, LINK_STREAM + link.number, link.taken)
         loses = self.calendar.now_ps < self.loss_until_ps and draw < self.costs.link_loss
