@@ -102,7 +102,7 @@ class Attacked:
             here.prefixes(),
             [stream.highest for stream in here.streams],
             list(here.tracker.stable),
-            [list(has) for has in here.has],
+            [list(here.has.column(source)) for source in range(here.size)],
             engine.backlog.delivered,
             self.target.transport.stats.datagrams_sent,
             engine.mail.seal.remembered(),
