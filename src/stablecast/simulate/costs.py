@@ -180,8 +180,8 @@ PRESETS: dict[str, tuple[Costs, str]] = {
             receive_factor=4,
             header_bytes=46,
         ),
-        "1 Gbps links of 25 µs; serial hosts that take 10 µs to send a datagram and 40 µs to"
-        " receive one, about what a live member does",
+        "1 Gbps links of 25 µs; serial hosts that take 10 µs to send a datagram and 40 µs to receive one: the"
+        " right order for a live member, not measured",
     ),
 }
 
