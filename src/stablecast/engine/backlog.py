@@ -51,7 +51,7 @@ class Backlog:
     def hand_over(self) -> tuple[list[Delivery], bool]:
         """Return what was delivered since the last call, and whether too much waits with it."""
         if not self._next:
-            return self._next, False
+            return [], False
         batch, self._next = self._next, []
         foreign, self._next_foreign = self._next_foreign, 0
         self.delivered += len(batch)
