@@ -138,9 +138,12 @@ def test_newcomers_that_die_when_they_are_let_in_leave_members_most_of_the_time(
                 for k in range(10_000):
                     present = network.transport(("10.9.9.9", 30_000 + k))
                     joining = asyncio.create_task(ignored(stablecast.join, present, groups[0].address))
-                    while present is not None and not joining.done():
-                        await asyncio.sleep(0.02)
-                    joining.cancel()
+                    try:
+                        while present is not None and not joining.done():
+                            await asyncio.sleep(0.02)
+                    finally:
+                        joining.cancel()
+                        await asyncio.gather(joining, return_exceptions=True)
                     await asyncio.sleep(0.05)
 
             network.tap = tap
@@ -149,6 +152,7 @@ def test_newcomers_that_die_when_they_are_let_in_leave_members_most_of_the_time(
             async with join(network, "good", [groups[0].address]) as good:  # others are let in meanwhile
                 await until(lambda: len(good.members) == 7)
             task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     play(scenario)
 
