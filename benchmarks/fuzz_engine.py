@@ -40,6 +40,9 @@ class Nobody:
     def has_left(self, reason: str) -> None:
         pass
 
+    def failed(self, error: Exception) -> None:
+        raise error
+
 
 class Attacked:
     """Three members that have sent each other something; what went to the first was recorded."""

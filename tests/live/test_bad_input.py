@@ -2,6 +2,7 @@ import asyncio
 import secrets
 import socket
 import time
+from array import array
 
 import pytest
 from live_groups import first_deliveries, join, joined, play, until
@@ -251,5 +252,17 @@ def test_keys_change_while_the_group_goes_on():
                 assert len(late.members) == 4
             with pytest.raises(InvalidInput):
                 groups[0].rotate_key(b"short")
+
+    play(scenario)
+
+
+def test_a_view_of_larger_items_is_measured_in_bytes():
+    async def scenario():
+        async with joined(Network(seed=1), "a") as (a,):
+            large = memoryview(array("Q", [7]) * (LARGEST_PAYLOAD // 8 + 1))
+            with pytest.raises(InvalidInput, match="too large"):
+                await a.send(large)
+            receipt = await a.send(memoryview(array("Q", [7])))
+            await receipt.stable()
 
     play(scenario)

@@ -116,3 +116,47 @@ def test_another_process_of_that_name_on_another_host_need_not_wait():
                     assert len(group.members) == 13
 
     play(scenario)
+
+
+def test_newcomers_that_die_when_they_are_let_in_leave_members_most_of_the_time():
+    """Each has another name and port, as a process has that was told neither, so none is known again."""
+
+    async def scenario():
+        network = Network(seed=1)
+        async with joined(network, *(f"m{k}" for k in range(6))) as groups:
+            present = None
+
+            def tap(datagram, sender, to):
+                nonlocal present
+                if present is not None and sender == present.address and len(datagram) > 900:
+                    network.crash(present)  # it has just shown that it receives datagrams of full size
+                    present = None
+                return datagram
+
+            async def dies_again_and_again():
+                nonlocal present
+                for k in range(10_000):
+                    present = network.transport(("10.9.9.9", 30_000 + k))
+                    joining = asyncio.create_task(ignored(stablecast.join, present, groups[0].address))
+                    try:
+                        while present is not None and not joining.done():
+                            await asyncio.sleep(0.02)
+                    finally:
+                        joining.cancel()
+                        await asyncio.gather(joining, return_exceptions=True)
+                    await asyncio.sleep(0.05)
+
+            network.tap = tap
+            task = asyncio.create_task(dies_again_and_again())
+            assert await share_of_time_blocked(groups, 30) < 0.25
+            async with join(network, "good", [groups[0].address]) as good:  # others are let in meanwhile
+                await until(lambda: len(good.members) == 7)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    play(scenario)
+
+
+async def ignored(join_, transport, seed):
+    with contextlib.suppress(stablecast.errors.StablecastError):
+        await join_("orders", transport=transport, seeds=[seed])

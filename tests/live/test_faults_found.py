@@ -49,6 +49,9 @@ class Process:
     def has_left(self, reason):
         self.left = reason
 
+    def failed(self, error):
+        raise error
+
     def flush(self):
         pass
 

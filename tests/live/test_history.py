@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from live_groups import Reader, first_deliveries, join, joined, play, until
 
-from stablecast.engine.history import Archive, Fetch
+from stablecast.engine.history import ANSWERS_MOST, MESSAGE_COST, Archive, Fetch
 from stablecast.engine.names import Names, key_of
 from stablecast.engine.results import Delivery, HistoryGone
 from stablecast.engine.streams import Kept
@@ -166,20 +166,54 @@ class Answers:
         )
 
     def ask(self, first, last):
-        return self.archive.answer(AskHistory(1, "a", first, last))
+        return self.archive.answers(AskHistory(1, "a", first, last))
 
 
 def test_an_archive_lets_the_oldest_go_first():
-    answers = Answers(10)
+    answers = Answers(10 + 2 * MESSAGE_COST)
     answers.keep(1, b"1111", b"2222")
     answers.keep(3, b"3333")
-    assert answers.ask(1, 3) == History(1, "a", 1, [], True, 2, A.session)
-    assert answers.ask(2, 3) == History(1, "a", 2, [b"2222", b"3333"], False, 2, A.session)
+    assert answers.ask(1, 3) == [History(1, "a", 1, [], True, 2, A.session)]
+    assert answers.ask(2, 3) == [History(1, "a", 2, [b"2222", b"3333"], False, 2, A.session)]
 
 
 def test_an_answer_fits_a_datagram():
     answers = Answers(MIB)
     answers.keep(1, *(bytes(100) for _ in range(100)))
-    answer = answers.ask(1, 100)
-    assert 5 < len(answer.payloads) < 14
-    assert not answer.gone
+    first, *others = answers.ask(1, 100)
+    assert all(5 < len(answer.payloads) < 14 for answer in (first, *others[:-1]))
+    assert sum(len(answer.payloads) for answer in (first, *others)) == 100
+    assert [answer.more for answer in (first, *others)] == [True] * len(others) + [False]
+
+
+def test_a_request_is_answered_with_so_many_frames_at_most():
+    answers = Answers(MIB)
+    answers.keep(1, *(bytes(1_000) for _ in range(2 * ANSWERS_MOST)))
+    assert len(answers.ask(1, 2 * ANSWERS_MOST)) == ANSWERS_MOST
+
+
+def test_empty_messages_take_room_in_an_archive():
+    answers = Answers(1_000)
+    for seq in range(1, 1_001):
+        answers.keep(seq, b"")
+    (gone,) = answers.ask(1, 1)
+    assert gone.gone
+    assert gone.kept_from == 1_001 - 1_000 // MESSAGE_COST
+
+
+def test_much_history_over_a_long_way_takes_a_few_round_trips():
+    async def scenario():
+        network = Network(seed=6, delay_s=(0.1, 0.1))
+        keeps = {"b": {"history_bytes": MIB}}
+        async with joined(network, "a", "b", each=keeps) as (a, _):
+            receipts = [await a.send(bytes(200)) for _ in range(400)]
+            await receipts[-1].stable()
+            async with join(network, "c", [a.address]) as c:
+                loop = asyncio.get_running_loop()
+                await until(lambda: c.stats().view_epoch)
+                await asyncio.sleep(2.0)
+                started = loop.time()
+                assert len(await c.history("a", 1, 400)) == 400
+                assert loop.time() - started < 3.0  # of virtual time; with one datagram a trip it is 13
+
+    play(scenario)

@@ -122,13 +122,13 @@ def _writes_times_that_go_back(patch):
 
 
 def _tells_newcomers_something_else(patch):
-    real = Archive.answer
+    real = Archive._answer
 
     def answer(self, ask):
         told = real(self, ask)
         return msgspec.structs.replace(told, payloads=[b"else" for _ in told.payloads])
 
-    patch.setattr(Archive, "answer", answer)
+    patch.setattr(Archive, "_answer", answer)
 
 
 def _keeps_an_old_key(patch):

@@ -45,7 +45,7 @@ def test_exclusion_comes_after_lagging_and_is_said_again_while_the_member_is_the
     assert members.holding(7, 0.0, 30.0) == [Exclude(7, 30.0)]
     assert members.holding(7, 0.0, 30.5) == []
     assert members.holding(7, 0.0, 31.0) == [Exclude(7, 30.0)]
-    assert members.may_join(7, 31.0)
+    assert members.banned_until(7, 31.0) is None
 
 
 def test_one_that_was_excluded_too_often_is_evicted_and_banned_for_a_while():
@@ -53,10 +53,10 @@ def test_one_that_was_excluded_too_often_is_evicted_and_banned_for_a_while():
     assert isinstance(exclude_at(members, 100.0)[-1], Exclude)
     assert isinstance(exclude_at(members, 200.0)[-1], Exclude)
     assert exclude_at(members, 300.0)[-1] == Evict(7, 600.0)
-    assert not members.may_join("a", 599.0)
+    assert members.banned_until("a", 599.0) is not None
     assert members.banned_until("a", 599.0) == 600.0
-    assert members.may_join("b", 599.0)
-    assert members.may_join("a", 600.0)
+    assert members.banned_until("b", 599.0) is None
+    assert members.banned_until("a", 600.0) is None
     assert members.banned_until("a", 600.0) is None
 
 
@@ -78,7 +78,7 @@ def test_steps_that_are_never_taken():
     only_exclude = SlowMembers(SlowPolicy(lagging_after=None, evict_after=None))
     for i in range(1, 10):
         assert exclude_at(only_exclude, 40.0 * i) == [Exclude(7, 31.0)]
-    assert only_exclude.may_join("a", 400.0)
+    assert only_exclude.banned_until("a", 400.0) is None
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,10 @@ class Player:
         self._say(f"{self.name}: {reason}")
         self.end()
 
+    def failed(self, error: Exception) -> None:
+        """Let the run end: the engine, or what a witness has seen in it, is broken."""
+        raise error
+
     @property
     def is_idle(self) -> bool:
         """Whether it has sent everything, has nothing unstable, and has read all that came."""

@@ -361,9 +361,9 @@ class Witness:
 
     def _judge(self, label: str, seq: int, outcome: Stable | StableInSmallerView) -> None:
         key = self._key(label)
-        meant = {member.label for member in self._knowledge.sent[key][seq - 1].view.members}
-        told = set(outcome.members)
-        gone = set() if isinstance(outcome, Stable) else set(outcome.gone)
+        meant = {key_of(member) for member in self._knowledge.sent[key][seq - 1].view.members}
+        told = set(map(self._key, outcome.members))
+        gone = set() if isinstance(outcome, Stable) else set(map(self._key, outcome.gone))
         if told | gone != meant or told & gone:
             raise self._broken(f"{outcome} of a message that was sent to {sorted(meant)}")
         for member in outcome.members:

@@ -10,6 +10,7 @@ from itertools import repeat
 
 from stablecast.engine.results import Delivery
 from stablecast.engine.streams import Run, Stream
+from stablecast.errors import InvalidInput
 
 
 class Backlog:
@@ -51,7 +52,7 @@ class Backlog:
     def hand_over(self) -> tuple[list[Delivery], bool]:
         """Return what was delivered since the last call, and whether too much waits with it."""
         if not self._next:
-            return self._next, False
+            return [], False
         batch, self._next = self._next, []
         foreign, self._next_foreign = self._next_foreign, 0
         self.delivered += len(batch)
@@ -65,6 +66,8 @@ class Backlog:
 
     def take(self, count: int) -> bool:
         """Take note that deliveries were taken; tell whether there is room again, which there was not."""
+        if count > self.waiting:
+            raise InvalidInput(f"{count} deliveries were taken (accepted: up to {self.waiting}, which wait)")
         self.waiting -= count
         while count:
             size, foreign = self._batches.popleft()

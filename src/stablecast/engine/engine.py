@@ -377,7 +377,8 @@ class Engine:
                 is_answer = isinstance(frame, Welcome)
                 self._do(self.agreement.met(address, now, is_answer=is_answer), now)
         elif isinstance(frame, AskHistory):
-            self.mail.out.to_address(self._archive.answer(frame), address, session)
+            for answer in self._archive.answers(frame):
+                self.mail.out.to_address(answer, address, session)
         elif isinstance(frame, History):
             self._take_history(frame, session, now)
         elif isinstance(frame, Join) and (why_not := self._care.why_not_let_in(frame.member.name, now)):

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+import msgspec
+
 from stablecast.engine.in_view import InView
 from stablecast.engine.names import Key, Names
 from stablecast.engine.results import Delivery, HistoryGone
@@ -25,6 +27,10 @@ ASK_S = 0.1
 """Seconds after which the first request is repeated at least, and then after twice as long each time."""
 ASK_TRIES = 5
 """Requests without an answer after which the next member is asked."""
+MESSAGE_COST = 64
+"""Bytes that a message is charged with beside its payload."""
+ANSWERS_MOST = 32
+"""Frames that one request is answered with at most."""
 VIEWS_MOST = 10
 """View changes after which it is given up."""
 NEVER = float("inf")
@@ -51,7 +57,7 @@ class Archive:
                     self._put(key, kept.run.seq + k, payload)
         while self._bytes > self._budget:
             old, seq = self._order.popleft()
-            self._bytes -= len(self._kept[old].pop(seq))
+            self._bytes -= len(self._kept[old].pop(seq)) + MESSAGE_COST
             if not self._kept[old]:
                 del self._kept[old]
 
@@ -60,10 +66,23 @@ class Archive:
         if seq not in of_key:
             of_key[seq] = payload
             self._order.append((key, seq))
-            self._bytes += len(payload)
+            self._bytes += len(payload) + MESSAGE_COST
 
-    def answer(self, ask: AskHistory) -> History:
-        """Return what is kept of what a newcomer asks for."""
+    def answers(self, ask: AskHistory) -> list[History]:
+        """Return what is kept of what a newcomer asks for, in several frames if there is much."""
+        answers = [self._answer(ask)]
+        while answers[-1].payloads and len(answers) < ANSWERS_MOST:
+            following = answers[-1].first + len(answers[-1].payloads)
+            if following > ask.last:
+                break
+            answer = self._answer(msgspec.structs.replace(ask, first=following))
+            if answer.gone:
+                break
+            answers[-1] = msgspec.structs.replace(answers[-1], more=True)
+            answers.append(answer)
+        return answers
+
+    def _answer(self, ask: AskHistory) -> History:
         key = (ask.source, ask.session) if ask.session else self._names.key_of(ask.source)
         kept = {} if key is None else self._kept.get(key, {})
         payloads: list[bytes] = []
@@ -75,7 +94,7 @@ class Archive:
             size += len(kept[seq]) + 3
             seq += 1
         session = key[1] if key is not None and kept else 0
-        return History(ask.view, ask.source, ask.first, payloads, not payloads, min(kept, default=0), session)
+        return History(ask.view, ask.source, ask.first, payloads, not payloads, next(iter(kept), 0), session)
 
 
 class Fetch:
@@ -109,6 +128,7 @@ class Fetch:
         self._ranks: deque[int] = deque()
         self._tries = 0
         self._due = 0.0
+        self._patience = ASK_S
 
     @property
     def is_done(self) -> bool:
@@ -137,8 +157,8 @@ class Fetch:
             self.gone = HistoryGone(self._label, self._next, self._last, self._kept_from)
             return
         rank = self._ranks[0]
-        once = max(ASK_S, trips.answer_within(here.view.members[rank].session))
-        self._due = now + once * 2**self._tries
+        self._patience = max(ASK_S, trips.answer_within(here.view.members[rank].session))
+        self._due = now + self._patience * 2**self._tries
         self._tries += 1
         send(AskHistory(self._view, self._source, self._next, self._last, self._session), rank)
 
@@ -155,7 +175,8 @@ class Fetch:
             self._next += 1
         if frame.payloads:
             self._session = frame.session
-            self._tries, self._due = 0, now
+            self._tries = 0
+            self._due = now + self._patience if frame.more else now
         elif (
             self._ranks
             and here.view.members[self._ranks[0]].session == session

@@ -565,9 +565,21 @@ class InView:
         before = now - self.options.short_s
         for source, stream in enumerate(self.streams):
             if source != self.rank:
-                dropped = stream.drop(before, partial(self._keepers.keeps, source))
+                dropped = stream.drop(before, partial(self._keeps, source, self._come_to_all(source)))
                 if dropped:
                     self._around.dropped(source, dropped, now)
+
+    def _keeps(self, source: int, come: int, run: Run) -> bool:
+        """Tell whether this member keeps a run of a source, of which so much has come to all far from it."""
+        return last_part(run) > come or self._keepers.keeps(source, run)
+
+    def _come_to_all(self, source: int) -> int:
+        """Return what has come of a source to those who cannot hear it.
+
+        They get the rest from others, who therefore keep it: the hash may choose nobody but the source.
+        """
+        unheard = (self.has[to][source] for sender, to in self.links.known() if sender == source)
+        return min(unheard, default=self.streams[source].prefix)
 
 
 def _is_sound(run: Run, width: int) -> bool:

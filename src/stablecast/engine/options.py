@@ -112,11 +112,14 @@ def _at_least(what: str, value: int, least: int) -> None:
         raise InvalidInput(f"{what} {value!r} is not accepted (accepted: a whole number, at least {least})")
 
 
-def check_payload(payload: bytes) -> None:
-    """Refuse what cannot be a message."""
-    if type(payload) is not bytes and not isinstance(payload, bytes | bytearray | memoryview):
-        raise InvalidInput(f"a message is bytes, not {type(payload).__name__}")
+def checked_payload(payload: bytes | bytearray | memoryview) -> bytes:
+    """Return a message as it is now; refuse what cannot be one."""
+    if type(payload) is not bytes:
+        if not isinstance(payload, bytes | bytearray | memoryview):
+            raise InvalidInput(f"a message is bytes, not {type(payload).__name__}")
+        payload = bytes(payload)
     if len(payload) > LARGEST_PAYLOAD:
         raise InvalidInput(
             f"a message of {len(payload)} bytes is too large (accepted: up to {LARGEST_PAYLOAD})"
         )
+    return payload

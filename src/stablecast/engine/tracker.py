@@ -23,6 +23,8 @@ from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surrou
 
 RESTART_STEPS = 400
 """Steps after which an execution that has not ended is begun anew."""
+LAST_PS = 1 << 62
+"""Views are renewed long before; but a machine may sleep for months."""
 ROUNDING_PS = 10**6
 """Seconds as floats are this exact."""
 AWAKE_STEPS = 8
@@ -84,7 +86,8 @@ class Tracker:
         self._handle(self.machine.init(0), now)
 
     def _ps(self, now: float) -> int:
-        return int((now - self._origin) * PS)
+        """Return the time of the protocol, which stands still at the end of what its numbers hold."""
+        return min(int((now - self._origin) * PS), LAST_PS)
 
     # What the data plane tells
 

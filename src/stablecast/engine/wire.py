@@ -113,6 +113,8 @@ class History(Frame, tag=8, frozen=True):
     """First message of this source that is kept; 0 if none is."""
     session: Word = 0
     """The source's session; 0 if nothing of it is kept."""
+    more: bool = False
+    """Whether what follows is on its way too."""
 
 
 class Stability(Frame, tag=9, frozen=True):

@@ -33,6 +33,9 @@ class Listener(Protocol):
     def has_left(self, reason: str) -> None:
         """Take note that this process is out of the group."""
 
+    def failed(self, error: Exception) -> None:
+        """Take note that the engine has failed, and does nothing any more."""
+
 
 class Driver:
     """One engine at work.
@@ -108,20 +111,34 @@ class Driver:
 
     def receive(self, batch: list[tuple[bytes, Address]]) -> None:
         """Take in datagrams."""
-        if not self.closed:
+        if self.closed:
+            return
+        try:
             self.engine.receive(batch, self.now())
-            self._do()
+        except Exception as error:
+            self._fail(error)
+        self._do()
 
     def _on_timer(self) -> None:
         self._timer, self._timer_at = None, float("inf")
-        if not self.closed:
+        if self.closed:
+            return
+        try:
             self.engine.handle_timer(self.now())
-            self._do()
+        except Exception as error:
+            self._fail(error)
+        self._do()
+
+    def _fail(self, error: Exception) -> None:
+        """End as if the process had crashed: a member that works no longer must not hold the others up."""
+        self.close()
+        self._listener.failed(error)
 
     def _do(self) -> None:
         """Do what the engine returns; what comes of that in the meantime is done next, not in between."""
         if self._is_doing:
             self._is_again = True
+        if self._is_doing or self.closed:
             return
         self._is_doing = self._is_again = True
         try:

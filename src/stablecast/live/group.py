@@ -15,7 +15,7 @@ from stablecast.engine.explain import describe, explain, laggards, spread
 from stablecast.engine.forks import Process
 from stablecast.engine.keys import Keyring
 from stablecast.engine.levels import Level
-from stablecast.engine.options import check_payload
+from stablecast.engine.options import checked_payload
 from stablecast.engine.results import (
     DeliveriesGivenUp,
     Delivery,
@@ -68,6 +68,7 @@ class Group:
         self._left: asyncio.Future[str] = self._loop.create_future()
         self._closing: asyncio.Future[None] | None = None
         self._is_open = True
+        self._why_closed = ""
         self._on_close: list[Callable[[], None]] = []
         self.metrics_address: Address | None = None
         """Where metrics are served, if they are."""
@@ -128,7 +129,7 @@ class Group:
 
     async def send(self, payload: bytes) -> Receipt:
         """Multicast a message; waits while this member's share of the buffers is used up."""
-        check_payload(payload)
+        payload = checked_payload(payload)
         if get_ident() != self._thread or not self._is_open:
             self._check_open()
         if not self._sending.may_go(len(payload)):
@@ -137,7 +138,7 @@ class Group:
 
     def send_nowait(self, payload: bytes) -> Receipt:
         """Multicast a message, or raise ``BufferFull`` where ``send`` would wait for room."""
-        check_payload(payload)
+        payload = checked_payload(payload)
         self._check_open()
         self._sending.check_room(len(payload))
         return self._send(payload)
@@ -148,13 +149,13 @@ class Group:
         Messages of one thread are sent in the order of its calls.  The future has the receipt; cancelling it
         sends nothing, unless that was under way.  The loop's own thread must not wait for it.
         """
-        check_payload(payload)
+        payload = checked_payload(payload)
         self._check_fork()
-        return self._threads.put(bytes(payload))
+        return self._threads.put(payload)
 
     def _send(self, payload: bytes) -> Receipt:
         now = self._driver.now()
-        seq = self._sending.send(payload if type(payload) is bytes else bytes(payload), now)
+        seq = self._sending.send(payload, now)
         return Receipt(self, seq, now, self._engine.own.outcomes.present)
 
     # Waiting for stability
@@ -203,10 +204,12 @@ class Group:
 
     def explain(self, id: MessageId | tuple[str, int]) -> Explanation:
         """Tell who still lacks a message, since when, and when each was last heard of."""
+        self._check_place()
         return explain(self._engine, MessageId(*id), self._driver.now())
 
     def stats(self) -> Stats:
         """Return how this member is doing."""
+        self._check_place()
         return describe(self._engine, self._driver.now())
 
     # Deliveries and events
@@ -280,6 +283,14 @@ class Group:
         if not self._left.done():
             self._left.set_result(reason)
 
+    def _failed(self, error: Exception) -> None:
+        what = "%s/%s: this member has failed, and is out of the group: %r"
+        _log.critical(what, self.name, self.me, error, exc_info=error)
+        self._why_closed = f": its engine failed with {error!r}"
+        self._shut()
+        if not self._joined.done():
+            self._joined.set_exception(self._closed_error())
+
     # The end
 
     async def drain(self, timeout: float | None = None) -> None:
@@ -324,7 +335,7 @@ class Group:
         self._driver.close()
         for close in self._on_close:
             close()
-        error = GroupClosed(f"group '{self.name}' was closed")
+        error = self._closed_error()
         self._threads.end()
         self._sending.fail(error)
         self._stable.fail(error)
@@ -338,7 +349,10 @@ class Group:
     def _check_open(self) -> None:
         self._check_place()
         if not self._is_open:
-            raise GroupClosed(f"group '{self.name}' was closed")
+            raise self._closed_error()
+
+    def _closed_error(self) -> GroupClosed:
+        return GroupClosed(f"group '{self.name}' was closed{self._why_closed}")
 
     def _check_place(self) -> None:
         """Refuse calls from where nothing of this may be touched, before anything is."""
@@ -396,3 +410,7 @@ class GroupListener:
     def has_left(self, reason: str) -> None:
         """Take note that this process is out of the group."""
         self._group._has_left(reason)
+
+    def failed(self, error: Exception) -> None:
+        """Take note that the engine has failed."""
+        self._group._failed(error)

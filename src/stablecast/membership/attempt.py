@@ -22,6 +22,10 @@ from stablecast.membership.place import InView
 from stablecast.membership.state import Announcement, State
 from stablecast.membership.view import MemberInfo
 
+RENEWED_AFTER = 60 * 86_400.0
+"""Seconds after which a view is followed by another one with the same members: its times are counted in
+picoseconds from its beginning, and 64 bits hold 106 days of them."""
+
 ANNOUNCE_FOR = 5.0
 """Seconds for which INSTALL is repeated; who lacks it then finds out by other means."""
 
@@ -46,10 +50,14 @@ def _follows_another(state: State, here: InView, now: float) -> bool:
 def _has_reason(state: State, here: InView, now: float) -> bool:
     if here.promise is not None or here.merge_into is not None or here.asked_to_unblock:
         return True
-    if _gathered(state, here, now):
+    if _gathered(state, here, now) or _is_old(here, now):
         return True
     away = (*here.gone, *here.suspected, *here.left_out, *here.leavers)
     return any(here.view.rank_of(session) >= 0 for session in away)
+
+
+def _is_old(here: InView, now: float) -> bool:
+    return now - here.began_at >= RENEWED_AFTER
 
 
 def _gathered(state: State, here: InView, now: float) -> bool:
@@ -144,7 +152,7 @@ def _begin_sync(state: State, change: Change, now: float) -> None:
         joiners = view.members[len(change.survivors) :]
     for member in change.excluded:
         state.outlook.remember(member.address, now)
-    reason = _reason(state.here, change, joiners)
+    reason = _reason(state.here, change, joiners, now)
     sync = change.begin_sync(view, joiners, now, reason=reason, places=state.outlook.shared(view))
     _accept_own(state, change, sync, now)
     ask(state, change, change.awaited())
@@ -159,7 +167,7 @@ def _accept_own(state: State, change: Change, sync: Sync, now: float) -> None:
             change.synced.add(state.me.session)
 
 
-def _reason(here: InView, change: Change, joiners: tuple[MemberInfo, ...]) -> str:
+def _reason(here: InView, change: Change, joiners: tuple[MemberInfo, ...], now: float) -> str:
     """Say in words why the view changes."""
     out = change.excluded
     failed = [member for member in out if member.session not in here.left_out]
@@ -169,6 +177,8 @@ def _reason(here: InView, change: Change, joiners: tuple[MemberInfo, ...]) -> st
     reasons += [in_words(joiners, "joined")] if joiners else []
     if change.contact is not None:
         reasons.append("merges into the view of {}:{}".format(*change.contact))
+    if _is_old(here, now):
+        reasons.append("a view is renewed from time to time")
     return "; ".join(reasons) or "a view change was not brought to an end"
 
 

@@ -193,6 +193,8 @@ def drop_replaced(state: State, member: MemberInfo, now: float) -> None:
 
 def _turn_away(state: State, joiners: list[MemberInfo], now: float) -> None:
     """Begin anew without those who join and do not answer."""
+    if state.change is not None:
+        state.lobby.rest(now - state.change.since, state.change.synced, now)
     for member in joiners:
         state.lobby.turn_away(member, now)
     attempt.begin(state, now)

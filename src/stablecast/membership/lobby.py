@@ -3,11 +3,14 @@
 A view change blocks all members until those who join have answered, so nobody is let in who has not shown
 that it receives datagrams of full size (TRIAL), and one that then keeps members waiting has to wait itself,
 each time twice as long.  It is known again by its address, and by its host and name: a supervisor may start
-it anew at another port.
+it anew at another port.  One that has another name and port each time is not known again.  So after members
+were kept waiting in vain, nobody is let in for some time, but for those who did answer.  Whoever comes,
+members wait for at most a fifth of the time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from stablecast.membership.messages import Join
@@ -21,6 +24,9 @@ TURNED_AWAY_FOR = 2.0
 
 DOUBLED_MOST = 5
 """How often that doubles."""
+
+REST = 4
+"""Times for which nobody else is let in after members were kept waiting, of what they have waited."""
 
 
 @dataclass(slots=True)
@@ -38,6 +44,8 @@ class Visitor:
     """When it passed a trial; None while it has not."""
     trip: float = 0.0
     """Seconds that the trial and its answer took."""
+    has_answered: bool = False
+    """Whether it has answered a SYNC, in an attempt that others have spoilt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,7 @@ class Lobby:
         self._patience = patience
         self._visitors: dict[int, Visitor] = {}
         self._turned_away: dict[tuple[str, int | str], Absence] = {}
+        self._rests_until = 0.0
 
     def add(self, join: Join, now: float) -> Visitor:
         """Note that a process asks; another one of the same address is forgotten, since it is no more."""
@@ -100,6 +109,13 @@ class Lobby:
         while len(self._turned_away) > LARGEST:
             del self._turned_away[next(iter(self._turned_away))]
 
+    def rest(self, waited: float, answered: Collection[int], now: float) -> None:
+        """Let in only those who have answered, for a while: members were kept waiting for others."""
+        self._rests_until = max(self._rests_until, now + REST * waited)
+        for session in answered:
+            if session in self._visitors:
+                self._visitors[session].has_answered = True
+
     def forgive(self, member: MemberInfo) -> None:
         """Forget that one has kept everyone waiting: it is in."""
         for key in _keys(member):
@@ -115,11 +131,12 @@ class Lobby:
         self._visitors.clear()
 
     def waiting(self, now: float) -> tuple[Visitor, ...]:
-        """Return who has asked lately and passed a trial, longest waiting first."""
+        """Return who has asked lately and can be let in, longest waiting first."""
         stale = [s for s, visitor in self._visitors.items() if now - visitor.last > self._patience]
         for session in stale:
             del self._visitors[session]
-        ready = (visitor for visitor in self._visitors.values() if visitor.ready is not None)
+        rests = now < self._rests_until
+        ready = (v for v in self._visitors.values() if v.ready is not None and (v.has_answered or not rests))
         return tuple(sorted(ready, key=lambda v: (v.first, v.member.session)))
 
     def ready_since(self) -> float | None:

@@ -88,7 +88,7 @@ def begin_in(state: State, view: View, now: float) -> None:
 def _enter(
     state: State, view: View, numbers: tuple[tuple[int, int], ...], proposal: Proposal, now: float
 ) -> None:
-    state.place = InView(view, numbers, retry_at=now)
+    state.place = InView(view, numbers, began_at=now, retry_at=now)
     _note_proposal(state, proposal)
     state.past.last_epoch = view.epoch
     state.past.top = max(state.past.top, view.epoch)

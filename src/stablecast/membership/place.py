@@ -65,6 +65,7 @@ class InView:
     view: View
     numbers: tuple[tuple[int, int], ...] | None
     """Those that it began with, in the step in which it begins: the engine does not know of it yet."""
+    began_at: float = 0.0
     probe_at: float = 0.0
     """When other views are looked for next."""
     suspected: frozenset[int] = frozenset()

@@ -157,10 +157,6 @@ class SlowMembers:
         here = set(sessions)
         self._episodes = {session: e for session, e in self._episodes.items() if session in here}
 
-    def may_join(self, key: Hashable, now: float) -> bool:
-        """Tell whether one that is known by ``key`` is not banned."""
-        return now >= self._bans.get(key, now)
-
     def banned_until(self, key: Hashable, now: float) -> float | None:
         """Return until when one is banned, None if it is not."""
         until = self._bans.get(key)

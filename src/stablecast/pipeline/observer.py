@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stablecast.errors import InvalidInput, StablecastError
-from stablecast.trace.log import EventLog
+from stablecast.trace.log import CannotTrace, EventLog
 
 if TYPE_CHECKING:
     from stablecast.engine.keys import Keyring
@@ -141,7 +141,6 @@ class Observer:
 
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
-        self._loop.set_exception_handler(self._on_error)
         member = self._membership
         offset_s = time.time() - time.monotonic()
         path = self._spool / f"{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(4)}.jsonl"
@@ -163,15 +162,6 @@ class Observer:
                 await _note_changes(group, events, log, offset_s)
         raise NoLongerMember(f"this process is no longer a member of the group '{member.group}'")
 
-    def _on_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """End if the log cannot be written: a member that says nothing more is of no use to its query."""
-        error = context.get("exception")
-        if isinstance(error, StablecastError) and self._task is not None:
-            self._failure = self._failure or error
-            self._task.cancel()
-        else:
-            loop.default_exception_handler(context)
-
 
 @contextlib.contextmanager
 def _spool_log(path: Path) -> Iterator[SpoolLog]:
@@ -187,9 +177,13 @@ def _spool_log(path: Path) -> Iterator[SpoolLog]:
 
 async def _note_changes(group: Group, events: AsyncIterator[Event], log: SpoolLog, offset_s: float) -> None:
     """Write down who comes and goes, until the group is closed."""
-    from stablecast.engine.results import ViewChanged
+    from stablecast.engine.results import TraceFailed, ViewChanged
 
+    if group.trace_error:
+        raise CannotTrace(group.trace_error)
     async for event in events:
+        if isinstance(event, TraceFailed):  # a member that says nothing more is of no use to its query
+            raise CannotTrace(event.reason)
         if isinstance(event, ViewChanged):
             line, at = group.name if event.main else _line(group), _now_us(offset_s)
             log.changes(line, "leave", event.left, at)
