@@ -102,10 +102,10 @@ class Attacked:
         assert here is not None
         return (
             engine.view,
-            here.prefixes(),
-            [stream.highest for stream in here.streams],
+            here.data.prefixes(),
+            [stream.highest for stream in here.data.streams],
             list(here.tracker.stable),
-            [list(here.has.column(source)) for source in range(here.size)],
+            [list(here.data.has.column(source)) for source in range(here.size)],
             engine.backlog.delivered,
             self.target.transport.stats.datagrams_sent,
             engine.mail.seal.remembered(),

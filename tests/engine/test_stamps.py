@@ -4,8 +4,8 @@ import pytest
 
 from stablecast.engine.choice import choose
 from stablecast.engine.pace import Pace, PaceOptions
-from stablecast.engine.packing import Packer
 from stablecast.engine.tracker import Tracker
+from stablecast.multicast.packing import Packer
 
 MEMBERS = 3
 STEP_S = 0.001
@@ -49,7 +49,7 @@ def test_a_message_that_waits_to_be_packed_is_not_stable_while_a_member_lacks_it
         0,
         parts=0,
         messages=0,
-        largest=1400,
+        room=1_300,
         width=sender.width,
         attach=lambda part, _: sender.attach(part, 0.04),
     )

@@ -157,7 +157,9 @@ def test_a_message_is_not_called_stable_at_a_member_that_left_without_it():
 def test_traces_tell_a_large_message_by_its_whole_size_even_if_parts_of_it_were_let_go_before():
     clock, _network, processes = group_of(2, network_options={"largest": 600, "loss": 0.1})
     processes[0].multicast(bytes(20_000))
-    assert clock.run_until(lambda: all(process.engine.in_view.kept_bytes() == 0 for process in processes))
+    assert clock.run_until(
+        lambda: all(process.engine.in_view.data.kept_bytes() == 0 for process in processes)
+    )
     assert clock.run_until(lambda: len(processes[1].deliveries) == 1)
     received = [entry for entry in processes[1].logged if entry[0] == "receive"]
     assert received[0][4:6] == (1, [20_000])
@@ -205,7 +207,7 @@ def test_a_leader_that_alone_lacks_what_nobody_keeps_any_more_steps_aside():
     assert clock.run_until(lambda: all(len(process.deliveries) == 10 for process in others))
     clock.run_until(clock.now + 0.5)
     for process in others[:-1]:
-        for stream in process.engine.in_view.streams:  # as if the few who kept them were others
+        for stream in process.engine.in_view.data.streams:  # as if the few who kept them were others
             stream.drop(clock.now, lambda run: False)
         network.set_link(process.transport, leader.transport, None, both_ways=False)
     network.crash(source.transport)

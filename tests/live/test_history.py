@@ -6,10 +6,10 @@ from live_groups import Reader, first_deliveries, join, joined, play, until
 from stablecast.engine.history import ANSWERS_MOST, MESSAGE_COST, Archive, Fetch
 from stablecast.engine.names import Names, key_of
 from stablecast.engine.results import Delivery, HistoryGone
-from stablecast.engine.streams import Kept
-from stablecast.engine.wire import AskHistory, Data, History
 from stablecast.errors import GroupClosed, InvalidInput
 from stablecast.membership.view import MemberInfo
+from stablecast.multicast.frames import AskHistory, Data, History
+from stablecast.multicast.streams import Kept
 from stablecast.testing import Network
 
 MIB = 1 << 20

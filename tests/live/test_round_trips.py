@@ -7,7 +7,7 @@ import pytest
 from live_groups import Reader, join, joined, play
 
 from stablecast.engine.results import Delivery
-from stablecast.engine.round_trips import RoundTrips, Stamps
+from stablecast.multicast.round_trips import RoundTrips, Stamps
 from stablecast.testing import Faults, Network
 
 PAYLOAD = bytes(600)

@@ -12,9 +12,9 @@ from stablecast.engine.history import Archive
 from stablecast.engine.in_view import InView
 from stablecast.engine.rows import StableRow
 from stablecast.engine.seal import Seal, _Window
-from stablecast.engine.streams import Stream
 from stablecast.engine.tracing import Tracing
 from stablecast.engine.tracker import Tracker
+from stablecast.multicast.streams import Stream
 from tests.soak.command import main
 from tests.soak.faults import KINDS
 from tests.soak.players import Player
@@ -110,7 +110,7 @@ def _takes_stability_back(patch):
 
     def released(self, here, source, runs, now):
         real(self, here, source, runs, now)
-        if here.streams[source].stable_seq > 1:
+        if here.data.streams[source].stable_seq > 1:
             row = StableRow(here.view.line, here.me, here.labels[source], 1, self.time_us(now))
             self.rows.append(row)
 

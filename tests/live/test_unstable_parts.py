@@ -10,8 +10,8 @@ from stablecast.engine.attached import RING
 from stablecast.engine.choice import choose
 from stablecast.engine.pace import Pace, PaceOptions
 from stablecast.engine.tracker import Tracker
-from stablecast.engine.wire import Data
 from stablecast.errors import BufferFull, StablecastError
+from stablecast.multicast.frames import Data
 from stablecast.testing import Network
 
 LARGEST = 1 << 20
@@ -96,6 +96,6 @@ def test_a_run_whose_numbers_have_no_place_is_not_taken_in():
             here = receiver._engine.in_view
             for part, is_taken in ((RING - 1, True), (RING, False)):
                 here.take(Data(here.view.id, 0, part, part, [b"x"], [1 << 40]), 0.0)
-                assert (part in here.streams[0].ahead) == is_taken
+                assert (part in here.data.streams[0].ahead) == is_taken
 
     play(scenario)

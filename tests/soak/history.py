@@ -25,7 +25,7 @@ class HistoryRequest:
         here = self._driver.engine.in_view
         if here is None or self._driver.closed:
             return
-        known = [(stream.label, stream.seq) for stream in here.streams if stream.seq]
+        known = [(stream.label, stream.seq) for stream in here.data.streams if stream.seq]
         if known:
             self._source, last = known[0]
             self._fetch = self._driver.fetch(self._source, 1, last)

@@ -242,4 +242,4 @@ class Player:
         here = self.engine.in_view
         if here is None or self.left_to_send or self.engine.backlog.waiting:
             return False
-        return not any(stream.kept or stream.ahead for stream in here.streams)
+        return not any(stream.kept or stream.ahead for stream in here.data.streams)

@@ -242,7 +242,7 @@ def _describe(player: Player) -> str:
     engine = player.engine
     here = engine.in_view
     place = "no view" if here is None else f"a view of {', '.join(here.labels)}"
-    kept = 0 if here is None else here.kept_bytes()
+    kept = 0 if here is None else here.data.kept_bytes()
     return (
         f"{player.name} {engine.agreement.state} in {place} with {player.left_to_send} to send, "
         f"{engine.backlog.waiting} to read, {kept} bytes unstable"

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from stablecast.engine.choice import Choice
 from stablecast.engine.options import LARGEST_PAYLOAD
-from stablecast.engine.packing import chunk_bytes
+from stablecast.engine.sealing import room_in
 from stablecast.errors import InvalidInput
 from stablecast.membership.capacity import ANY_NUMBER
+from stablecast.multicast.packing import chunk_bytes
 
 RING = 4096
 """Parts of a source whose attached numbers are kept."""
@@ -61,7 +62,7 @@ def _fits(choice: Choice, largest: int, members: int) -> bool:
         width = _width(choice, members)
     except InvalidInput:  # the protocol itself takes no group of this size
         return False
-    return chunk_bytes(largest, width) >= (CHUNK_LEAST if width else 1)
+    return chunk_bytes(room_in(largest), width) >= (CHUNK_LEAST if width else 1)
 
 
 def _width(choice: Choice, members: int) -> int:

@@ -9,8 +9,9 @@ from collections import deque
 from itertools import repeat
 
 from stablecast.engine.results import Delivery
-from stablecast.engine.streams import Run, Stream
 from stablecast.errors import InvalidInput
+from stablecast.multicast.frames import Run
+from stablecast.multicast.streams import Stream
 
 
 class Backlog:

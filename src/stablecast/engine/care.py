@@ -19,7 +19,6 @@ from stablecast.engine.results import (
     StabilityResumed,
 )
 from stablecast.engine.stalls import Stalls
-from stablecast.engine.streams import Kept
 from stablecast.membership.slow_members import (
     Evict,
     Exclude,
@@ -30,6 +29,7 @@ from stablecast.membership.slow_members import (
     Step,
 )
 from stablecast.membership.view import View
+from stablecast.multicast.streams import Kept
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +86,9 @@ class Care:
         news = self._stalls.look(here, now)
         if news is not None:
             yield news
-        oldest = [(source, o) for source, stream in here.busy.items() if (o := stream.oldest) is not None]
+        oldest = [
+            (source, o) for source, stream in here.data.busy.items() if (o := stream.oldest) is not None
+        ]
         for rank in sorted(self._to_look_at(here, oldest, now)):
             member = here.view.members[rank]
             since = held_since(here, rank, oldest, now) if oldest else None
@@ -97,7 +99,7 @@ class Care:
         """Return the ranks of those who may hold something back, or did so when they were last looked at."""
         noted = {rank for session in self._slow.noted() if (rank := here.ranks.get(session)) is not None}
         if oldest:
-            noted |= here.may_have_had_turns(min(kept.at for _, kept in oldest), now)
+            noted |= here.signs.may_have_had_turns(min(kept.at for _, kept in oldest), now)
         return noted - {here.rank}
 
 
@@ -121,7 +123,7 @@ def held_since(here: InView, rank: int, oldest: list[tuple[int, Kept]], now: flo
     A member that may have it by now, and has just not had its turn to say so, holds nothing back.  Of one
     that cannot be heard, what it has is known by way of others, later.
     """
-    times = [kept.at for source, kept in oldest if here.has.of(rank, source) < kept.last]
-    if not times or not here.has_had_its_turn(rank, min(times), now):
+    times = [kept.at for source, kept in oldest if here.data.has.of(rank, source) < kept.last]
+    if not times or not here.signs.has_had_its_turn(rank, min(times), now):
         return None
-    return min(times) + (0.0 if here.links.hears(rank) else 2 * here.patience)
+    return min(times) + (0.0 if here.links.hears(rank) else 2 * here.signs.patience)

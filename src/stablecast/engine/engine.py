@@ -34,25 +34,11 @@ from stablecast.engine.options import Options
 from stablecast.engine.outgoing import Datagram
 from stablecast.engine.own import Own
 from stablecast.engine.results import Delivery, Event, MemberFailed, QueueFull, Released, Settled, ViewChanged
-from stablecast.engine.round_trips import RoundTrips
 from stablecast.engine.rows import Row
 from stablecast.engine.sealing import SEALED, Sealing
 from stablecast.engine.stats import Counters
-from stablecast.engine.streams import Kept, Run, Stream
 from stablecast.engine.tracing import Tracing
-from stablecast.engine.wire import (
-    AnyFrame,
-    AskHistory,
-    Data,
-    Fragment,
-    History,
-    Nak,
-    Progress,
-    SentSoFar,
-    Stability,
-    Welcome,
-    WholeFrame,
-)
+from stablecast.engine.wire import AnyFrame, Stability, Welcome, WholeFrame
 from stablecast.membership.actions import (
     Action,
     Begin,
@@ -68,6 +54,9 @@ from stablecast.membership.actions import (
 from stablecast.membership.agreement import Agreement
 from stablecast.membership.messages import Alive, Join, Refuse
 from stablecast.membership.view import Address, MemberInfo, View
+from stablecast.multicast.frames import AskHistory, Data, Fragment, History, Nak, Progress, Run, SentSoFar
+from stablecast.multicast.round_trips import RoundTrips
+from stablecast.multicast.streams import Kept, Stream
 
 LOSSES_STEPS = 4
 """Steps for which losses are counted together at least; a round trip if that is longer."""
@@ -201,7 +190,7 @@ class Engine:
     def frontier(self) -> dict[str, int]:
         """For each source, the last message that is known to be everywhere."""
         here = self.in_view
-        return {} if here is None else {stream.label: stream.stable_seq for stream in here.streams}
+        return {} if here is None else {stream.label: stream.stable_seq for stream in here.data.streams}
 
     @property
     def is_blocked(self) -> bool:
@@ -271,7 +260,7 @@ class Engine:
             return False
         _log.info("%s/%s: the application reads again", self.options.group, self.label)
         if self.in_view is not None:
-            self.in_view.ask_again(now)
+            self.in_view.data.ask_again(now)
         self._went_on = True
         self._after(now)
         return True
@@ -279,7 +268,7 @@ class Engine:
     def ask_progress(self, now: float) -> None:
         """Ask the others how far they have come with one's own messages."""
         if self.in_view is not None:
-            self.in_view.ask_progress()
+            self.in_view.data.ask_progress()
             self._after(now)
 
     def fetch(self, source: str, first: int, last: int, now: float) -> Fetch:
@@ -329,7 +318,7 @@ class Engine:
         suspect = self._care.suspects(here, now)
         if suspect is not None:
             self._do(self.agreement.suspect(suspect.sessions, now), now)
-        if here is not self.in_view or here.limit is not None:
+        if here is not self.in_view or here.data.limit is not None:
             return
         for news in self._care.look(here, now):
             if isinstance(news, LeaveOut):
@@ -341,12 +330,12 @@ class Engine:
         """Let go and send: the end of every entry."""
         here = self.in_view
         if here is not None:
-            here.sweep(now)
+            here.data.sweep(now)
             if self.agreement.is_blocked:
                 self._do(self._check_cut(now), now)
-            if here.took_in:
-                here.took_in = False
-                self.counters.peak_bytes = max(self.counters.peak_bytes, here.kept_bytes())
+            if here.data.took_in:
+                here.data.took_in = False
+                self.counters.peak_bytes = max(self.counters.peak_bytes, here.data.kept_bytes())
         if self._fetches and self.in_view is not None:
             self._ask_for_history(self.in_view, now)
         self._send_data(now)
@@ -398,20 +387,20 @@ class Engine:
     def _take_control(self, here: InView, frame: Control, rank: int, now: float) -> None:
         match frame:
             case Stability():
-                if here.limit is None and not here.take_stability(frame, rank, now):
+                if here.data.limit is None and not here.take_stability(frame, rank, now):
                     self.counters.malformed += 1
             case Nak():
-                lost = here.answer(frame, rank, now)
+                lost = here.data.answer(frame, rank, now)
                 if lost and self._trips.knows(here.view.members[rank].session):  # before, it may just be late
                     pause = max(LOSSES_STEPS * here.pace.step, self._trips.longest())
                     self.own.window.was_lost(lost, rank, now, pause)
             case SentSoFar():
-                here.take_sent_so_far(frame, rank, now)
+                here.data.take_sent_so_far(frame, rank, now)
             case Progress():
                 here.take_progress(frame, rank, now)
                 self._went_on = True
             case Alive():
-                here.take_alive(frame, rank, now)
+                here.signs.take(frame, rank, now)
                 self._went_on = True
 
     def _take_history(self, frame: History, session: int, now: float) -> None:
@@ -475,7 +464,7 @@ class Engine:
     def _numbers(self) -> tuple[tuple[int, ...], int, int]:
         here = self.in_view
         assert here is not None
-        return here.prefixes(), *self.own.numbers()
+        return here.data.prefixes(), *self.own.numbers()
 
     def _do(self, actions: list[Action], now: float) -> None:
         """Do what the agreement on views asks for."""
@@ -488,7 +477,7 @@ class Engine:
                     self._stop_sending(now)
                 case GetUpTo(cut, holders):
                     if self.in_view is not None:
-                        self.in_view.get_up_to(cut, holders, now)
+                        self.in_view.data.get_up_to(cut, holders, now)
                         waiting.extend(self._check_cut(now))
                 case Begin() as begin:
                     self._begin(begin, now)
@@ -505,7 +494,12 @@ class Engine:
 
     def _check_cut(self, now: float) -> list[Action]:
         here = self.in_view
-        if here is None or here.limit is None or not self.agreement.is_blocked or not here.has_cut():
+        if (
+            here is None
+            or here.data.limit is None
+            or not self.agreement.is_blocked
+            or not here.data.has_cut()
+        ):
             return []
         return self.agreement.have_cut(now)
 
@@ -514,7 +508,7 @@ class Engine:
         self.own.stop(now)
         self._send_data(now, at_once=True)
         if self.in_view is not None:
-            self.in_view.stop()
+            self.in_view.data.stop()
 
     def _settle(self, gone: tuple[MemberInfo, ...], next_line: str, now: float) -> None:
         """End the view, if there is one, without those who do not come along into the next one."""
@@ -523,10 +517,10 @@ class Engine:
             if self.tracing is not None:
                 self.tracing.ends(here, next_line, now)
             self._gone = frozenset(here.ranks[member.session] for member in gone)
-            here.settle(now)
+            here.data.settle(now)
             self._gone = frozenset()
-            self.counters.repairs_asked += here.repairs_asked
-            self.counters.repairs_sent += here.repairs_sent
+            self.counters.repairs_asked += here.data.repairs_asked
+            self.counters.repairs_sent += here.data.repairs_sent
             self.mail.out.flush(here)
         self.own.end()
         self.in_view = None

@@ -7,9 +7,9 @@ from stablecast.engine.in_view import InView
 from stablecast.engine.levels import Spread
 from stablecast.engine.results import Explanation, Laggard, MessageId, Stable, StableInSmallerView
 from stablecast.engine.stats import Stats
-from stablecast.engine.streams import Kept
-from stablecast.engine.wire import Data
 from stablecast.membership.capacity import most_of
+from stablecast.multicast.frames import Data
+from stablecast.multicast.streams import Kept
 
 
 def _find(engine: Engine, id: MessageId) -> tuple[InView, int, Kept] | None:
@@ -18,7 +18,7 @@ def _find(engine: Engine, id: MessageId) -> tuple[InView, int, Kept] | None:
     if here is None or id.source not in here.labels:
         return None
     source = here.labels.index(id.source)
-    for kept in here.streams[source].kept.values():
+    for kept in here.data.streams[source].kept.values():
         if kept.seq >= id.seq:
             return here, source, kept
     return None
@@ -34,22 +34,22 @@ def laggards(engine: Engine, id: MessageId, now: float) -> tuple[Laggard, ...]:
     if found is None:
         return ()
     here, source, kept = found
-    part, stream = _part_of(kept, id.seq), here.streams[source]
+    part, stream = _part_of(kept, id.seq), here.data.streams[source]
     return tuple(
         Laggard(
             member=label,
-            has_up_to=_seq_at(here, source, here.has.of(rank, source)),
+            has_up_to=_seq_at(here, source, here.data.has.of(rank, source)),
             since=now - kept.at,
             last_heard=0.0 if rank == here.rank else now - here.detector.last_heard(rank),
         )
         for rank, label in enumerate(here.labels)
-        if here.has.of(rank, source) < part and stream.stable < part and rank != source
+        if here.data.has.of(rank, source) < part and stream.stable < part and rank != source
     )
 
 
 def _seq_at(here: InView, source: int, part: int) -> int:
     """Return the last message that is whole with a part."""
-    stream = here.streams[source]
+    stream = here.data.streams[source]
     if part <= stream.stable:
         return stream.stable_seq
     best = stream.stable_seq
@@ -74,7 +74,7 @@ def spread(engine: Engine, id: MessageId, outcome: Stable | StableInSmallerView 
         return Spread(_zones(here), frozenset((engine.label,)))
     _, source, kept = found
     part = _part_of(kept, id.seq)
-    has = frozenset(label for rank, label in enumerate(here.labels) if here.has.of(rank, source) >= part)
+    has = frozenset(label for rank, label in enumerate(here.labels) if here.data.has.of(rank, source) >= part)
     return Spread(_zones(here), has | {engine.label})
 
 
@@ -90,7 +90,7 @@ def explain(engine: Engine, id: MessageId, now: float) -> Explanation:
         return Explanation(id, "stable", ())
     if here is None or id.source not in here.labels:
         return Explanation(id, "unknown", ())
-    stream = here.streams[here.labels.index(id.source)]
+    stream = here.data.streams[here.labels.index(id.source)]
     if id.seq <= stream.stable_seq:
         return Explanation(id, "stable", ())
     if id.seq > stream.seq:
@@ -107,7 +107,7 @@ def describe(engine: Engine, now: float) -> Stats:
     if here is not None and oldest is not None:
         source, kept = oldest
         held_by = tuple(
-            label for rank, label in enumerate(here.labels) if here.has.of(rank, source) < kept.last
+            label for rank, label in enumerate(here.labels) if here.data.has.of(rank, source) < kept.last
         )
     view = engine.view
     return Stats(
@@ -122,13 +122,13 @@ def describe(engine: Engine, now: float) -> Stats:
         stable=engine.own.outcomes.stable_seq,
         delivered=engine.backlog.delivered,
         waiting=engine.backlog.waiting,
-        unstable_messages=0 if here is None else sum(s.seq - s.stable_seq for s in here.streams),
-        unstable_bytes=0 if here is None else here.kept_bytes(),
+        unstable_messages=0 if here is None else sum(s.seq - s.stable_seq for s in here.data.streams),
+        unstable_bytes=0 if here is None else here.data.kept_bytes(),
         peak_bytes=counters.peak_bytes,
         oldest_unstable_s=0.0 if oldest is None else now - oldest[1].at,
         held_by=held_by,
-        repairs_asked=counters.repairs_asked + (0 if here is None else here.repairs_asked),
-        repairs_sent=counters.repairs_sent + (0 if here is None else here.repairs_sent),
+        repairs_asked=counters.repairs_asked + (0 if here is None else here.data.repairs_asked),
+        repairs_sent=counters.repairs_sent + (0 if here is None else here.data.repairs_sent),
         views=counters.views,
         data_bytes=counters.data_bytes,
         control_bytes=counters.control_bytes,
@@ -147,5 +147,5 @@ def describe(engine: Engine, now: float) -> Stats:
 def _oldest(here: InView | None) -> tuple[int, Kept] | None:
     if here is None:
         return None
-    found = [(source, s.oldest) for source, s in enumerate(here.streams) if s.oldest is not None]
+    found = [(source, s.oldest) for source, s in enumerate(here.data.streams) if s.oldest is not None]
     return min(found, key=lambda entry: entry[1].at, default=None)

@@ -16,10 +16,10 @@ import msgspec
 from stablecast.engine.in_view import InView
 from stablecast.engine.names import Key, Names
 from stablecast.engine.results import Delivery, HistoryGone
-from stablecast.engine.round_trips import RoundTrips
-from stablecast.engine.streams import Kept
-from stablecast.engine.wire import AskHistory, Data, History
 from stablecast.errors import InvalidInput
+from stablecast.multicast.frames import AskHistory, Data, History
+from stablecast.multicast.round_trips import RoundTrips
+from stablecast.multicast.streams import Kept
 
 ANSWER_BYTES = 900
 """Most bytes of payloads in one answer, so that it fits a datagram; a larger message goes alone."""

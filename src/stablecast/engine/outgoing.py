@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from stablecast.engine.flow import Pacer
 from stablecast.engine.in_view import InView
 from stablecast.engine.pieces import cut
-from stablecast.engine.seal import OVERHEAD
-from stablecast.engine.sealing import AnySeal
+from stablecast.engine.sealing import AnySeal, room_in
 from stablecast.engine.stats import Counters
-from stablecast.engine.wire import INSIDE_BYTES, AnyFrame, Data, Fragment, encode, pack_encoded
+from stablecast.engine.wire import AnyFrame, encode, pack_encoded
 from stablecast.membership.messages import Trial, TrialPassed
 from stablecast.membership.view import Address
+from stablecast.multicast.flow import Pacer
+from stablecast.multicast.frames import Data, Fragment, Run
 
 LONG_PADDING = 256
 """Bytes of padding from which on, up to 65,535, its length is written in the same number of bytes."""
@@ -43,12 +43,12 @@ class Outgoing:
         self._seal = seal
         self._counters = counters
         self._pacer = Pacer(rate, now)
-        self._room = largest - OVERHEAD - INSIDE_BYTES
+        self._room = room_in(largest)
         self._data: deque[bytes] = deque()
         self._for_all: list[bytes] = []
         self._for_rank: dict[int, list[bytes]] = {}
 
-    def data(self, run: Data | Fragment) -> None:
+    def data(self, run: Run) -> None:
         """Have a run of this member's messages sent to all others."""
         packed = encode(run)
         self._counters.data_bytes += len(packed)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from stablecast.engine.attached import UNSTABLE_MOST
-from stablecast.engine.flow import Window
 from stablecast.engine.in_view import InView
 from stablecast.engine.outcomes import Outcomes
 from stablecast.engine.outgoing import Outgoing
-from stablecast.engine.packing import Packer
+from stablecast.engine.sealing import room_in
 from stablecast.engine.stats import Counters, TimeHistogram
-from stablecast.engine.streams import Kept, Run
+from stablecast.multicast.flow import Window
+from stablecast.multicast.frames import Run
+from stablecast.multicast.packing import Packer
+from stablecast.multicast.streams import Kept
 
 PAST_INCARNATIONS = 8
 
@@ -74,7 +76,7 @@ class Own:
             return False
         if here.tracker.attaches and self._parts_with(here, packer, size) > UNSTABLE_MOST:
             return False
-        return self.window.takes(size, here.own.kept_bytes + packer.waiting)
+        return self.window.takes(size, here.data.own.kept_bytes + packer.waiting)
 
     def why_not(self, size: int) -> str:
         """Say why a message of this size may not be sent now."""
@@ -83,14 +85,13 @@ class Own:
             return "a view change is under way"
         if here.tracker.attaches and (parts := self._parts_with(here, packer, size)) > UNSTABLE_MOST:
             return f"{parts} parts would be unstable (accepted: {UNSTABLE_MOST})"
-        return (
-            f"{here.own.kept_bytes} bytes are not stable yet (accepted at present: {int(self.window.size)})"
-        )
+        unstable, most = here.data.own.kept_bytes, int(self.window.size)
+        return f"{unstable} bytes are not stable yet (accepted at present: {most})"
 
     @staticmethod
     def _parts_with(here: InView, packer: Packer, size: int) -> int:
         """Return the unstable parts with those of a message of this size."""
-        return packer.parts - here.own.stable + packer.parts_of(size)
+        return packer.parts - here.data.own.stable + packer.parts_of(size)
 
     def send(self, payload: bytes, now: float) -> int:
         """Send a message, to be called when ``may_send``; return its number.
@@ -128,7 +129,7 @@ class Own:
                 self.times.observe(now - kept.at, kept.seq - before)
                 before = kept.seq
         self.window.became_stable(size, trip_s)
-        self.outcomes.became_stable(here.own.stable_seq, there, now)
+        self.outcomes.became_stable(here.data.own.stable_seq, there, now)
 
     # Views
 
@@ -143,7 +144,7 @@ class Own:
             rank,
             parts=parts,
             messages=messages,
-            largest=self._largest,
+            room=room_in(self._largest),
             attach=tracker.attach if tracker.attaches else None,
             width=tracker.width,
             stable=lambda: tracker.stable[rank],

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from stablecast.engine.keys import Keyring
-from stablecast.engine.seal import Opened, Seal
-from stablecast.engine.wire import AnyFrame, unpack
+from stablecast.engine.seal import OVERHEAD, Opened, Seal
+from stablecast.engine.wire import INSIDE_BYTES, AnyFrame, unpack
 
 Unpack = Callable[[bytes], tuple[int, list[AnyFrame]]]
 """Returns destination and frames of what is inside a datagram."""
+
+
+def room_in(largest: int) -> int:
+    """Return the bytes that frames have in a datagram of so many bytes."""
+    return largest - OVERHEAD - INSIDE_BYTES
 
 
 class AnySeal(Protocol):

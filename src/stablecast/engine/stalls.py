@@ -32,7 +32,7 @@ class Stalls:
         """Return what the application is to be told now."""
         links = tuple((here.labels[one], here.labels[other]) for one, other in here.links.known())
         age = here.age_of_unstable(now)
-        if age > here.patience:
+        if age > here.signs.patience:
             self._overdue_at = now
             return self._stalled(here, age, links, now)
         if links or now - self._overdue_at < OVER_AFTER_S:
@@ -43,7 +43,7 @@ class Stalls:
         self, here: InView, age: float, links: tuple[tuple[str, str], ...], now: float
     ) -> StabilityStalled | None:
         is_known = self._told is not None and self._told.links == links
-        if is_known or (not links and age <= UNEXPLAINED * here.patience):
+        if is_known or (not links and age <= UNEXPLAINED * here.signs.patience):
             return None
         if self._told is None:
             self._since = now - age

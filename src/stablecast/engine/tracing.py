@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from stablecast.engine.in_view import InView
 from stablecast.engine.rows import ChangeRow, ReceiveRow, ReleaseRow, Row, SendRow, StableRow
-from stablecast.engine.streams import Kept, Run, Stream
-from stablecast.engine.wire import Data
 from stablecast.membership.actions import Begin
 from stablecast.membership.view import MemberInfo
+from stablecast.multicast.frames import Data, Run
+from stablecast.multicast.streams import Kept, Stream
 
 
 class Tracing:
@@ -83,7 +83,7 @@ class Tracing:
         """Write down what is stable, and whose copies are let go."""
         if not self._departs:
             me, line, at = here.agreed[here.rank], here.view.line, self.time_us(now)
-            stable_seq = here.streams[source].stable_seq
+            stable_seq = here.data.streams[source].stable_seq
             self.rows.append(StableRow(line, me, here.agreed[source], stable_seq, at))
             self.dropped(here, source, [kept for kept in runs if kept.run is not None], now)
 

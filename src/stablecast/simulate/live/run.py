@@ -93,8 +93,8 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
     counters = [engine.counters for engine in engines]
     for engine in there:
         if engine.in_view is not None:
-            engine.counters.repairs_asked += engine.in_view.repairs_asked
-            engine.counters.repairs_sent += engine.in_view.repairs_sent
+            engine.counters.repairs_asked += engine.in_view.data.repairs_asked
+            engine.counters.repairs_sent += engine.in_view.data.repairs_sent
     stable = meter.time_to_stable_us() or (None,) * 4
     delivery = meter.time_to_delivery_us() or (None, None, None, 0.0)
     views = Counter(engine.view.id for engine in there if engine.view is not None)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stablecast.engine.seal import OVERHEAD
-from stablecast.engine.streams import Run
-from stablecast.engine.wire import INSIDE_BYTES, Data, Fragment
 from stablecast.errors import StablecastError
+from stablecast.multicast.frames import Data, Fragment, Run
 
 RUN_BYTES = 64
 """Bytes of a run's frame beside its payloads, at most."""
@@ -20,13 +18,9 @@ Attach = Callable[[int, float], list[int]]
 """Returns what the stability protocol puts into a part, at a time."""
 
 
-def chunk_bytes(largest: int, width: int) -> int:
-    """Return the bytes of a message that fit into a datagram beside so many attached numbers, 0 if none."""
-    return max(_run_room(largest) - _part_bytes(width), 0)
-
-
-def _run_room(largest: int) -> int:
-    return largest - OVERHEAD - INSIDE_BYTES - RUN_BYTES
+def chunk_bytes(room: int, width: int) -> int:
+    """Return the bytes of a message that fit where frames have room, beside attached numbers; 0 if none."""
+    return max(room - RUN_BYTES - _part_bytes(width), 0)
 
 
 def _part_bytes(width: int) -> int:
@@ -34,7 +28,7 @@ def _part_bytes(width: int) -> int:
 
 
 class Packer:
-    """Numbers a member's messages in one view, and makes runs of them that fit into datagrams.
+    """Numbers a member's messages in one view, and makes runs of them that fit into ``room`` bytes each.
 
     What the stability protocol attaches is asked for when a run is complete, right before the protocol hears
     that this member has it.  A stamp from earlier could be older than a word of the protocol that went out in
@@ -48,7 +42,7 @@ class Packer:
         *,
         parts: int,
         messages: int,
-        largest: int,
+        room: int,
         attach: Attach | None,
         width: int,
         stable: Callable[[], int] = lambda: 0,
@@ -60,8 +54,8 @@ class Packer:
         """Bytes in the run under construction."""
         self._view = view
         self._rank = rank
-        self._room = _run_room(largest)
-        self._chunk = chunk_bytes(largest, width)
+        self._room = room - RUN_BYTES
+        self._chunk = chunk_bytes(room, width)
         self._attach = attach
         self._stable = stable
         self._each = _part_bytes(width)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stablecast.engine.gaps import GAPS_MOST, NEVER, Gaps
+from stablecast.multicast.gaps import GAPS_MOST, NEVER, Gaps
 
 
 def ranges(gaps, now=NEVER):

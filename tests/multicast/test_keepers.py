@@ -2,11 +2,11 @@
 
 import pytest
 
-from stablecast.engine.heard import Heard
-from stablecast.engine.keepers import Keepers
-from stablecast.engine.wire import Data
 from stablecast.membership.links import Links
 from stablecast.membership.view import MemberInfo, View
+from stablecast.multicast.frames import Data
+from stablecast.multicast.heard import Heard
+from stablecast.multicast.keepers import Keepers
 
 SIZE = 12
 MEMBERS = tuple(MemberInfo(1_000 + 7 * k, f"m{k}", 1, "h", 7000 + k) for k in range(SIZE))
@@ -21,7 +21,7 @@ def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, unheard=()):
     heard = Heard([0] * SIZE)
     for of, row in enumerate(has or [[30] * SIZE for _ in MEMBERS]):
         heard.take_row(of, row, range(SIZE))
-    return Keepers(VIEW, rank, policy=policy, copies=copies, has=heard, links=links)
+    return Keepers(VIEW.sessions, rank, policy=policy, copies=copies, has=heard, links=links)
 
 
 def chosen(part, copies=3):

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stablecast.engine.streams import RUN_COST, Stream, last_part, last_seq, size_of
-from stablecast.engine.wire import Data, Fragment
+from stablecast.multicast.frames import Data, Fragment
+from stablecast.multicast.streams import RUN_COST, Stream, last_part, last_seq, size_of
 
 VIEW, RANK = 7, 0
 

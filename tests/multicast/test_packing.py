@@ -3,17 +3,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablecast.engine.options import LARGEST_PAYLOAD
-from stablecast.engine.packing import RUN_MESSAGES, Packer
 from stablecast.engine.seal import OVERHEAD
-from stablecast.engine.streams import Stream
-from stablecast.engine.wire import Data, Fragment, encode, pack_encoded
+from stablecast.engine.sealing import room_in
+from stablecast.engine.wire import encode, pack_encoded
 from stablecast.errors import StablecastError
+from stablecast.multicast.frames import Data, Fragment
+from stablecast.multicast.packing import RUN_MESSAGES, Packer
+from stablecast.multicast.streams import Stream
 
 NOW = 0.0
 
 
 def packer(largest=1_400, attach=None, width=0, parts=0, messages=0):
-    return Packer(2**64 - 1, 63, parts=parts, messages=messages, largest=largest, attach=attach, width=width)
+    room = room_in(largest)
+    return Packer(2**64 - 1, 63, parts=parts, messages=messages, room=room, attach=attach, width=width)
 
 
 def bytes_of(run):

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from stablecast.engine.gaps import Gaps
-from stablecast.engine.wire import Data, Fragment
-
-Run = Data | Fragment
+from stablecast.multicast.frames import Data, Fragment, Run
+from stablecast.multicast.gaps import Gaps
 
 RUN_COST = 64
 """Bytes that a run is charged with beside its payloads."""

@@ -22,11 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stablecast.engine.heard import Heard
-from stablecast.engine.streams import Run
 from stablecast.membership.links import Links
-from stablecast.membership.view import View
 from stablecast.multicast.bufferers import buffers, is_below, named
+from stablecast.multicast.frames import Run
+from stablecast.multicast.heard import Heard
 
 ASK_SOURCE_TRIES = 2
 """Requests that go to the source before others are asked."""
@@ -37,17 +36,19 @@ HASH_MASK = (1 << 32) - 1
 class Keepers:
     """Who keeps what in one view, as one of its members sees it."""
 
-    def __init__(self, view: View, rank: int, *, policy: str, copies: int, has: Heard, links: Links) -> None:
+    def __init__(
+        self, sessions: Sequence[int], rank: int, *, policy: str, copies: int, has: Heard, links: Links
+    ) -> None:
         self.holders: Sequence[int] | None = None
         """While the view ends, for each source the session of a member that has received all of the cut."""
-        self._view = view
+        self._ranks = {session: rank for rank, session in enumerate(sessions)}
         self._rank = rank
         self._all_keep = policy == "until-stable"
         self._copies = copies
         self._has = has
         self._links = links
         self._hash = named("mix")
-        self._hashed = [member.session & HASH_MASK for member in view.members]
+        self._hashed = [session & HASH_MASK for session in sessions]
 
     def keeps(self, source: int, run: Run) -> bool:
         """Tell whether this member is chosen to keep a run of a source."""
@@ -77,7 +78,7 @@ class Keepers:
         """Return the rank of another member that is sure to keep all of a source's cut, None if nobody is."""
         if self.holders is None:
             return None
-        rank = self._view.rank_of(self.holders[source])
+        rank = self._ranks.get(self.holders[source], -1)
         is_sure = rank == source or (self._all_keep and rank >= 0)
         return rank if is_sure and rank != self._rank else None
 

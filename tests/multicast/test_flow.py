@@ -1,6 +1,6 @@
 import pytest
 
-from stablecast.engine.flow import BURST, TOLERATED, WINDOW_FIRST, WINDOW_LEAST, Pacer, Window
+from stablecast.multicast.flow import BURST, TOLERATED, WINDOW_FIRST, WINDOW_LEAST, Pacer, Window
 
 MIB = 1 << 20
 

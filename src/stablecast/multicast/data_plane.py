@@ -1,0 +1,461 @@
+"""The payloads of one view at one member: what has come of each source, what is asked for, kept and let go.
+
+Everything here ends with the view.  At its end all members that go on together have the same of every source,
+the cut, so all of that is stable, and the next view begins with empty buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from stablecast.membership.actions import Randomness
+from stablecast.membership.links import Links
+from stablecast.multicast.frames import Data, DataFrame, Nak, Progress, Run, SentSoFar
+from stablecast.multicast.heard import Heard
+from stablecast.multicast.keepers import Keepers
+from stablecast.multicast.round_trips import RoundTrips
+from stablecast.multicast.streams import Kept, Stream, last_part, size_of
+
+NAK_MOST_S = 0.5
+"""Seconds between two requests at most, unless two round trips are longer."""
+LATE_WITHIN = 0.5
+"""Of a round trip: what comes so soon after a request is no repair."""
+NAK_GROWTH = 1.5
+NAK_JITTER = 0.25
+NAK_RANGES = 64
+REPAIR_BYTES = 256 << 10
+"""Most bytes that one request is answered with."""
+LOST_AFTER_S = 0.01
+"""A message of one's own that somebody asks for is lost if it is older than this; otherwise just late."""
+ANNOUNCE_FIRST_S = 0.01
+ANNOUNCE_MOST_S = 0.5
+NEVER = float("inf")
+
+
+class Surroundings(Protocol):
+    """What is done for the data plane, and what it tells."""
+
+    def to_rank(self, frame: DataFrame, rank: int) -> None:
+        """Send a frame to one member."""
+
+    def to_all(self, frame: DataFrame) -> None:
+        """Send a frame to all other members."""
+
+    def took(self, source: int, stream: Stream, run: Run, now: float) -> None:
+        """Take note of a run that has joined its source's prefix."""
+
+    def released(self, source: int, stream: Stream, runs: list[Kept], now: float) -> None:
+        """Take note of runs that everyone has."""
+
+    def dropped(self, source: int, runs: list[Kept], now: float) -> None:
+        """Take note of runs that are kept elsewhere."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the application has too much waiting for it."""
+
+
+class Stability(Protocol):
+    """Who finds out what everyone has; told what has come here."""
+
+    stable: list[int]
+    """For each source, the last part that is known to be everywhere."""
+    rose: bool
+    """Whether that has grown; whoever lets go of it sets it back."""
+    attaches: bool
+    """Whether it attaches numbers to parts."""
+    width: int
+    """How many to each."""
+    knows_own: bool
+    """Whether members learn of their own messages alone, so that they have to tell the others."""
+
+    def holds(self, source: int, part: int) -> bool:
+        """Tell whether there is a place for what is attached to a part."""
+
+    def put_attached(self, source: int, part: int, numbers: list[int]) -> None:
+        """Keep what came with parts, from ``part`` on."""
+
+    def has_received(self, source: int, part: int, now: float) -> None:
+        """Note that a source's prefix has grown up to a part."""
+
+    def take_stable(self, source: int, part: int) -> bool:
+        """Hear from elsewhere that everyone has a source's parts up to this one."""
+
+
+class DataPlane:
+    """One member's payloads in one view.
+
+    Parameters
+    ----------
+    view
+        The view's number, which goes into every frame.
+    rank, sessions, labels
+        Which of the members this is, and all of them by rank.
+    numbers
+        For each source its parts and messages before the view, which everyone has.
+    policy, copies, short_s
+        Who keeps what until it is stable (``keepers``), and for how long everyone does.
+    stability, around
+        What is told, and what is done for the data plane.
+    links, trips, rng
+        Who is heard directly, how long a way takes, and chance.
+    suspects
+        Returns the ranks of those that are not heard of, at a time.
+    """
+
+    def __init__(
+        self,
+        view: int,
+        rank: int,
+        *,
+        sessions: Sequence[int],
+        labels: Sequence[str],
+        numbers: Sequence[tuple[int, int]],
+        policy: str,
+        copies: int,
+        short_s: float,
+        stability: Stability,
+        around: Surroundings,
+        links: Links,
+        trips: RoundTrips,
+        rng: Randomness,
+        suspects: Callable[[float], frozenset[int]],
+    ) -> None:
+        self.streams = [
+            Stream(label, parts=parts, messages=messages)
+            for label, (parts, messages) in zip(labels, numbers, strict=True)
+        ]
+        self.own = self.streams[rank]
+        self.busy: dict[int, Stream] = {}
+        """Sources of which something is kept or missing; the others cost nothing."""
+        bases = [parts for parts, _ in numbers]
+        self.has = Heard(bases)
+        """For each member, its last part of each source that was heard of."""
+        self.limit: list[int] | None = None
+        """While the view ends, the last part of each source that may be taken in."""
+        self.took_in = False
+        """Whether something was added to what is kept; whoever looks how much that is sets it back."""
+        self.repairs_asked = 0
+        self.repairs_sent = 0
+        self._view = view
+        self._rank = rank
+        self._size = len(self.streams)
+        self._sessions = sessions
+        self._drops = policy == "two-buffers"
+        self._short_s = short_s
+        self._stability = stability
+        self._around = around
+        self._links = links
+        self._trips = trips
+        self._rng = rng
+        self._suspects = suspects
+        self._prefixes = list(bases)
+        self._lacking: dict[int, Stream] = {}
+        """Sources of which something may be missing: all that have gaps, and some that had."""
+        self._announce_at = NEVER
+        self._announce_wait = ANNOUNCE_FIRST_S
+        self._tells_stable = False
+        self._keepers = Keepers(sessions, rank, policy=policy, copies=copies, has=self.has, links=links)
+
+    # What has come
+
+    def kept_bytes(self) -> int:
+        """Return what all copies that are kept take."""
+        return sum(stream.kept_bytes + stream.ahead_bytes for stream in self.busy.values())
+
+    def prefixes(self) -> tuple[int, ...]:
+        """Return each source's last part before the first gap."""
+        return tuple(self._prefixes)
+
+    def add_own(self, run: Run, now: float) -> int:
+        """Take a run that this member is about to send; return its size."""
+        rank = self._rank
+        size = self.own.append(run, now)
+        self.took_in = True
+        self.busy[rank] = self.own
+        self._prefixes[rank] = self.own.prefix
+        self.has.take(rank, rank, self.own.prefix)
+        self._around.took(rank, self.own, run, now)
+        self._stability.has_received(rank, self.own.prefix, now)
+        self._announce_wait = ANNOUNCE_FIRST_S
+        self._announce_at = now + ANNOUNCE_FIRST_S
+        return size
+
+    def take(self, run: Run, now: float) -> bool:
+        """Take in a run of another member, from itself or from who keeps a copy.
+
+        Tells whether its source's prefix has grown.
+        """
+        source, stability = run.source, self._stability
+        if not 0 <= source < self._size or source == self._rank:
+            return False
+        if not _is_sound(run, stability.width):
+            return False
+        stream = self.busy[source] = self.streams[source]
+        self.took_in = True
+        if run.stable > stream.stable:
+            self._let_go(source, stream, run.stable, now)
+        if self.limit is not None and last_part(run) > self.limit[source]:
+            return False
+        if not stability.holds(source, last_part(run)):
+            return False
+        if stream.highest > stream.prefix:
+            self._observe_late(source, stream, run, now)
+        if run.part != stream.prefix + 1:
+            if run.part > stream.prefix and not self._around.is_full:
+                due = now + self._trips.late_by(self._sessions[source])
+                self._lacking[source] = stream
+                if stream.put_ahead(run, due, now) and stability.attaches:
+                    stability.put_attached(source, run.part, run.attached)
+            return False
+        if self._around.is_full and self.limit is None:
+            stream.hear_of(last_part(run), now + NAK_MOST_S)
+            self._lacking[source] = stream
+            return False
+        if stability.attaches:
+            stability.put_attached(source, run.part, run.attached)
+        self._append(source, stream, run, now)
+        return True
+
+    def _observe_late(self, source: int, stream: Stream, run: Run, now: float) -> None:
+        """See by how much a run was overtaken by later ones."""
+        gap, session = stream.gaps.holding(run.part), self._sessions[source]
+        if gap is not None and self._trips.knows(session):
+            late = gap.late_by(now, LATE_WITHIN * self._trips.mean(session))
+            if late is not None:
+                self._trips.was_late(session, late)
+
+    def _let_go(self, source: int, stream: Stream, part: int, now: float) -> None:
+        """Let go of what a source knows to be everywhere, before more of it is taken in.
+
+        A source has no more unstable than its share, as far as it knows; so it is bounded here too.
+        """
+        self._stability.take_stable(source, part)
+        self._release(source, stream, min(part, stream.prefix), now)
+
+    def _append(self, source: int, stream: Stream, run: Run, now: float) -> None:
+        around = self._around
+        taken: Run | None = run
+        while taken is not None:
+            stream.append(taken, now)
+            around.took(source, stream, taken, now)
+            taken = self._pop_next(source, stream)
+        self._prefixes[source] = stream.prefix
+        self.has.take(self._rank, source, stream.prefix)
+        self._stability.has_received(source, stream.prefix, now)
+
+    def _pop_next(self, source: int, stream: Stream) -> Run | None:
+        """Take out the run that is next now, if it has come and may be taken in."""
+        if self.limit is not None:
+            run = stream.ahead.get(stream.prefix + 1)
+            if run is None or last_part(run) > self.limit[source]:
+                return None
+        return stream.pop_next()
+
+    # What is known of others
+
+    def hear_of(self, source: int, part: int, by: int, now: float) -> None:
+        """Take note that a source has sent up to a part, as it says itself or another member does.
+
+        What another member has may still be on its way here: it is given a round trip to the source.
+        """
+        stream = self.streams[source]
+        if source == self._rank or part <= stream.highest:
+            return
+        session = self._sessions[source]
+        wait = self._trips.late_by(session)
+        if by != source:
+            wait = max(wait, self._trips.mean(session))
+        stream.hear_of(part, now + wait)
+        self.busy[source] = self._lacking[source] = stream
+
+    def take_sent_so_far(self, frame: SentSoFar, rank: int, now: float) -> None:
+        """Hear how much a member has sent, and what it knows of that."""
+        self.hear_of(rank, frame.parts, rank, now)
+        self._stability.take_stable(rank, frame.stable)
+        self.has.take(rank, rank, frame.parts)
+        if frame.ask:
+            self._around.to_rank(Progress(self._view, rank, self.streams[rank].prefix), rank)
+
+    # Repair
+
+    def ask_again(self, now: float) -> None:
+        """Ask at once for everything that is missing: there is room for it again."""
+        for source, stream in enumerate(self.streams):
+            if stream.lacks:
+                self.busy[source] = stream
+                stream.gaps.ask_all(now)
+
+    def _ask(self, source: int, stream: Stream, now: float) -> None:
+        """Ask those who may keep it for what is missing."""
+        end = stream.highest if self.limit is None else self.limit[source]
+        takes_nothing = self._around.is_full and self.limit is None
+        suspects = self._suspects(now)
+        asked: dict[int, list[tuple[int, int]]] = {}
+        for gap in stream.gaps.due(now):
+            if takes_nothing or gap.first > end:
+                gap.due = now + NAK_MOST_S
+                continue
+            rank = self._keepers.whom_to_ask(source, gap.first, tries=gap.tries, suspects=suspects)
+            asked.setdefault(rank, []).append((gap.first, min(gap.last, end)))
+            gap.due = now + self._answer_within(rank, gap.tries)
+            gap.tries, gap.asked = gap.tries + 1, now
+        stream.gaps.rescheduled()
+        for rank, ranges in asked.items():
+            for at in range(0, len(ranges), NAK_RANGES):
+                self._around.to_rank(Nak(self._view, source, ranges[at : at + NAK_RANGES]), rank)
+                self.repairs_asked += 1
+
+    def _answer_within(self, rank: int, tries: int) -> float:
+        """Return after how long a request that was not answered is repeated; longer each time."""
+        once = self._trips.answer_within(self._sessions[rank])
+        wait = min(once * NAK_GROWTH ** min(tries, 12), max(NAK_MOST_S, 2 * once))
+        return wait * (1 + NAK_JITTER * self._rng.random())
+
+    def answer(self, nak: Nak, rank: int, now: float) -> int:
+        """Send a member what it lacks and this one keeps; return the bytes of one's own that were lost."""
+        if not 0 <= nak.source < self._size:
+            return 0
+        stream, sent, lost = self.streams[nak.source], 0, 0
+        for first, last in nak.ranges[:NAK_RANGES]:
+            for run in stream.runs_between(first, last):
+                self._around.to_rank(run, rank)
+                self.repairs_sent += 1
+                size = size_of(run)
+                sent += size
+                if nak.source == self._rank and now - stream.kept[run.part].at > LOST_AFTER_S:
+                    lost += size
+                if sent > REPAIR_BYTES:
+                    return lost
+        return lost
+
+    # Letting go
+
+    def sweep(self, now: float) -> None:
+        """Let go of what has become stable."""
+        stability = self._stability
+        if not stability.rose:
+            return
+        stability.rose = False
+        for source, stream in list(self.busy.items()):
+            part = stability.stable[source]
+            if part > stream.stable:
+                self._release(source, stream, min(part, stream.prefix), now)
+                if source == self._rank:
+                    self._tells_stable = True
+            if not stream.kept and not stream.ahead and not stream.gaps:
+                del self.busy[source]
+
+    def _release(self, source: int, stream: Stream, part: int, now: float) -> None:
+        released = stream.release(part)
+        if released:
+            self._around.released(source, stream, released, now)
+
+    def drop_what_others_keep(self, now: float) -> None:
+        """With two buffers, let go of what is kept elsewhere and was here for a while."""
+        if not self._drops or self.limit is not None:
+            return
+        before = now - self._short_s
+        for source, stream in enumerate(self.streams):
+            if source != self._rank:
+                dropped = stream.drop(before, partial(self._keeps, source, self._come_to_all(source)))
+                if dropped:
+                    self._around.dropped(source, dropped, now)
+
+    def _keeps(self, source: int, come: int, run: Run) -> bool:
+        """Tell whether this member keeps a run of a source, of which so much has come to all far from it."""
+        return last_part(run) > come or self._keepers.keeps(source, run)
+
+    def _come_to_all(self, source: int) -> int:
+        """Return what has come of a source to those who cannot hear it.
+
+        They get the rest from others, who therefore keep it: the hash may choose nobody but the source.
+        """
+        unheard = (self.has.of(to, source) for sender, to in self._links.known() if sender == source)
+        return min(unheard, default=self.streams[source].prefix)
+
+    def oldest_unstable(self) -> tuple[float, int, int] | None:
+        """Return when the oldest unstable run came, its source and its last part; None if there is none."""
+        found = [(o.at, source, o.last) for source, s in self.busy.items() if (o := s.oldest) is not None]
+        return min(found, default=None)
+
+    # The end of the view
+
+    def stop(self) -> None:
+        """Take in nothing beyond what there is."""
+        self.limit = [stream.prefix for stream in self.streams]
+        self._keepers.holders = None
+
+    def get_up_to(self, cut: Sequence[int], holders: Sequence[int], now: float) -> None:
+        """Take in everything up to the cut, and ask its holders for it."""
+        self.limit, self._keepers.holders = list(cut), holders
+        for source, (stream, part) in enumerate(zip(self.streams, cut, strict=True)):
+            stream.hear_of(part, now)
+            self._lacking[source] = stream
+            run = self._pop_next(source, stream)
+            if run is not None:
+                self.took_in = True
+                self._append(source, stream, run, now)
+            if stream.prefix < part:
+                self.busy[source] = stream
+                stream.gaps.ask_all(now)
+
+    def has_cut(self) -> bool:
+        """Tell whether everything up to the cut is here."""
+        return self.limit is not None and all(
+            s.prefix >= part for s, part in zip(self.streams, self.limit, strict=True)
+        )
+
+    def settle(self, now: float) -> None:
+        """Call everything stable: the view is over, and everyone who goes on has the same."""
+        for source, stream in enumerate(self.streams):
+            self._release(source, stream, stream.prefix, now)
+
+    # Time
+
+    def next_timer(self) -> float:
+        """Return when ``handle_timer`` is to be called."""
+        at = self._announce_at
+        for stream in self._lacking.values():
+            due = stream.gaps.next_at
+            if due < at:
+                at = due
+        return at
+
+    def handle_timer(self, now: float) -> None:
+        """Ask for what is missing, and say how much was sent, if it is time to."""
+        if self._lacking:
+            for source, stream in self.busy.items():
+                if stream.gaps.next_at <= now:
+                    self._ask(source, stream, now)
+            self._lacking = {source: stream for source, stream in self._lacking.items() if stream.gaps}
+        if self._announce_at <= now or self._tells_stable:
+            self._announce(now)
+
+    def _announce(self, now: float) -> None:
+        """Say how much was sent, at doubling distances while something is unstable: the last may be lost."""
+        due = self._announce_at <= now
+        if due or (self._tells_stable and self._stability.knows_own):
+            self._around.to_all(self._sent_so_far())
+        self._tells_stable = False
+        if due:
+            self._announce_wait = min(2 * self._announce_wait, ANNOUNCE_MOST_S)
+            self._announce_at = now + self._announce_wait if self.own.stable < self.own.prefix else NEVER
+
+    def _sent_so_far(self, *, ask: bool = False) -> SentSoFar:
+        return SentSoFar(self._view, self.own.prefix, self._stability.stable[self._rank], ask)
+
+    def ask_progress(self) -> None:
+        """Ask everyone how far they have come with one's own messages."""
+        self._around.to_all(self._sent_so_far(ask=True))
+
+
+def _is_sound(run: Run, width: int) -> bool:
+    """Tell whether a run's numbers make sense, where ``width`` numbers are attached to each part."""
+    if width and len(run.attached) != width * (last_part(run) - run.part + 1):
+        return False
+    if isinstance(run, Data):
+        return bool(run.payloads)
+    return 0 <= run.index < run.count
