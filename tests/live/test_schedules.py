@@ -9,11 +9,11 @@ import pytest
 from stablecast.engine.choice import live_protocols
 from stablecast.engine.engine import Engine
 from stablecast.engine.history import Archive
-from stablecast.engine.in_view import InView
 from stablecast.engine.rows import StableRow
 from stablecast.engine.seal import Seal, _Window
 from stablecast.engine.tracing import Tracing
 from stablecast.engine.tracker import Tracker
+from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.streams import Stream
 from tests.soak.command import main
 from tests.soak.faults import KINDS
@@ -44,6 +44,7 @@ def test_schedules_cover_every_protocol_and_every_kind_of_fault():
     assert {schedule.protocol for schedule in schedules} == set(live_protocols())
     assert set(KINDS) <= traits
     assert {schedule.size for schedule in schedules} == set(SIZES)
+    assert {"queues", "shared-links"} <= traits
     assert {"drift", "supervised", "two-buffers", "history", "options", "mixed-datagrams"} <= traits
     assert {schedule.deliver for schedule in schedules} == {"received", "stable", "nothing"}
     assert {0, 70_000, LARGEST} <= {size for schedule in schedules for size in schedule.sizes}
@@ -61,7 +62,7 @@ def _calls_stable_too_early(patch):
 
 
 def _claims_a_cut_that_is_not_there(patch):
-    patch.setattr(InView, "has_cut", lambda self: self.limit is not None)
+    patch.setattr(DataPlane, "has_cut", lambda self: self.limit is not None)
 
 
 def _delivers_twice(patch):
@@ -79,11 +80,11 @@ def _says_that_all_have_what_survivors_have(patch):
 
 
 def _never_lets_go(patch):
-    patch.setattr(InView, "sweep", lambda self, now: None)
+    patch.setattr(DataPlane, "sweep", lambda self, now: None)
 
 
 def _gives_up_on_repairs(patch):
-    patch.setattr(InView, "answer", lambda self, nak, rank, now: None)
+    patch.setattr(DataPlane, "answer", lambda self, nak, rank, now: None)
 
 
 def _opens_replays(patch):

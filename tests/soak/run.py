@@ -13,6 +13,7 @@ from stablecast.membership.capacity import fits
 from stablecast.membership.view import Address
 from stablecast.testing.clock import VirtualClock
 from stablecast.testing.endpoint import MemoryTransport
+from stablecast.testing.linked import LinkedNetwork
 from stablecast.testing.network import PORT, Network
 from stablecast.trace.columns import columns_of
 from stablecast.trace.verdict import judge_columns
@@ -69,15 +70,7 @@ class Run:
         self.clock = VirtualClock()
         self.clocks: dict[Address, OwnClock] = {}
         """Of the process that is at an address, where clocks differ."""
-        self.network = Network(
-            schedule.seed,
-            loss=schedule.loss,
-            duplicate=schedule.duplicate,
-            reorder=schedule.reorder,
-            delay_s=schedule.delay_s,
-            buffered=schedule.socket_datagrams,
-            scheduler=self.clock,
-        )
+        self.network = self._make_network()
         self.knowledge = Knowledge(lambda: self.clock.now)
         self.players: list[Player] = []
         self.rotation = Rotation(self.clock, lambda: self.living)
@@ -87,6 +80,25 @@ class Run:
         self.supervisor = Supervisor(self)
         self.trouble = Trouble(self)
         self._say_line = say
+
+    def _make_network(self) -> Network:
+        schedule = self.schedule
+        common = {
+            "loss": schedule.loss,
+            "duplicate": schedule.duplicate,
+            "reorder": schedule.reorder,
+            "buffered": schedule.socket_datagrams,
+            "scheduler": self.clock,
+        }
+        if schedule.links is None:
+            return Network(schedule.seed, delay_s=schedule.delay_s, **common)
+        return LinkedNetwork(schedule.links.topology, schedule.links.costs, schedule.seed, **common)
+
+    @property
+    def happened_on_links(self) -> frozenset[str]:
+        """What links did that faults did not tell them to."""
+        links = self.network.on_links if isinstance(self.network, LinkedNetwork) else None
+        return frozenset(("overflow",)) if links is not None and links.dropped else frozenset()
 
     def say(self, line: str) -> None:
         """Tell what happens."""
@@ -268,7 +280,7 @@ def run_schedule(schedule: Schedule, *, say: Say = lambda _: None) -> Outcome:
         views=len({stay.view.id for stay in views}),
         digest=hash((run.clock.now, run.network.datagrams.bytes_sent, len(run.knowledge.events))),
         replayed=0 if run.stranger is None else run.stranger.replayed,
-        happened=frozenset(run.trouble.happened),
+        happened=frozenset(run.trouble.happened) | run.happened_on_links,
     )
 
 

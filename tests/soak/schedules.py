@@ -15,6 +15,7 @@ from typing import Any
 
 from stablecast.engine.choice import live_protocols
 from tests.soak.faults import BEGIN_S, Fault, draw_faults
+from tests.soak.link_model import LinkModel, draw_links
 
 SIZES = {"2-7": ((2, 7), 0.8), "8-16": ((8, 16), 0.14), "30-60": ((30, 60), 0.06)}
 """Members at the beginning, at least and at most, and the share of schedules."""
@@ -91,6 +92,8 @@ class Schedule:
     """Whether one that was left out again and again is banned for a while."""
     supervisor_s: float | None
     """After which a process that crashed, was cut off or could not join is started again; None: never."""
+    links: LinkModel | None
+    """What datagrams travel over; None if each takes a time of its own."""
     faults: tuple[Fault, ...]
     """In the order in which they begin."""
 
@@ -135,6 +138,8 @@ class Schedule:
             "together": self.is_together,
             f"deliver-{self.deliver}": True,
             "calm": not self.faults,
+            "queues": self.links is not None,
+            "shared-links": self.links is not None and self.links.is_shared,
         }
         return frozenset(fault.kind for fault in self.faults) | {name for name, so in is_so.items() if so}
 
@@ -167,6 +172,7 @@ def make_schedule(seed: int) -> Schedule:
     begin_s = BEGIN_S + (0.0 if is_together else START_EVERY_S * max(0, members - 16))
     faults = draw_faults(rng, 3.0 * patience, begin_s)
     messages = _messages(rng, max(sizes), members)
+    links = draw_links(seed, members, messages * sum(sizes) / len(sizes))
     lasts_s = max((fault.ends_at_s for fault in faults), default=BEGIN_S)
     return Schedule(
         seed=seed,
@@ -198,6 +204,7 @@ def make_schedule(seed: int) -> Schedule:
         exclude_after_s=rng.choice((None, None, 3.0 * patience)),
         evicts=rng.random() < 0.3,
         supervisor_s=rng.choice((None, None, None, None, 0.0, 0.05)),
+        links=links,
         faults=faults,
     )
 

@@ -45,7 +45,7 @@ class Sent:
         if not self._stable_up_to or seq > self._stable_up_to[-1]:
             return None
         there = self._stable_at[bisect_left(self._stable_up_to, seq)]
-        gone = tuple(member for member in self.members if member not in there)
+        gone = () if there == self.members else _without(self.members, there)
         seconds = self._time_of(seq) - sent_at
         if gone:
             return StableInSmallerView(MessageId(self.label, seq), there, gone, seconds)
@@ -54,6 +54,11 @@ class Sent:
     def _time_of(self, seq: int) -> float:
         place = bisect_left(self._times, (seq, 0.0))
         return self._times[min(place, len(self._times) - 1)][1]
+
+
+def _without(members: tuple[str, ...], there: tuple[str, ...]) -> tuple[str, ...]:
+    has = frozenset(there)
+    return tuple(member for member in members if member not in has)
 
 
 class Outcomes:

@@ -37,7 +37,7 @@ ALIKE = (
     "wall_s",
 )
 """What has a column of the same name and meaning."""
-PLAIN_PACKAGES = ("engine", "membership", "simulate/live", "simulate/plain")
+PLAIN_PACKAGES = ("engine", "membership", "multicast", "simulate/live", "simulate/plain")
 DIGITS = 12
 """Of the digest, as a number: a real number holds so many hexadecimal digits exactly."""
 

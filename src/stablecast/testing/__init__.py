@@ -17,6 +17,7 @@ from stablecast.live.injection import Faults
 from stablecast.testing.clock import Scheduler, VirtualClock
 from stablecast.testing.endpoint import MemoryTransport
 from stablecast.testing.keystone import CheckFailed, check_protocol
+from stablecast.testing.linked import LinkedNetwork
 from stablecast.testing.loop import LeftBehind, Stuck, VirtualLoop, run
 from stablecast.testing.network import Datagrams, Network
 
@@ -25,6 +26,7 @@ __all__ = [
     "Datagrams",
     "Faults",
     "LeftBehind",
+    "LinkedNetwork",
     "MemoryTransport",
     "Network",
     "Scheduler",

@@ -148,7 +148,6 @@ class Network:
         counts.sent += len(to)
         counts.bytes_sent += len(to) * len(datagram)
         counts.largest = max(counts.largest, len(datagram))
-        now, call_at = self.scheduler.time(), self.scheduler.call_at
         for address in to:
             carried: bytes | None = datagram
             if self.tap is not None:
@@ -161,7 +160,10 @@ class Network:
             counts.lost += not delays
             counts.duplicated += len(delays) > 1
             for delay in delays:
-                call_at(now + delay, self._arrive, carried, sender, address)
+                self._put_on_its_way(carried, sender, address, delay)
+
+    def _put_on_its_way(self, datagram: bytes, sender: Address, to: Address, delay: float) -> None:
+        self.scheduler.call_at(self.scheduler.time() + delay, self._arrive, datagram, sender, to)
 
     def let_go(self, address: Address) -> None:
         """Forget a transport that is closed or has crashed; transports call this."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -27,6 +27,7 @@ from stablecast.membership.view import Address
 from stablecast.protocols.contract import GROUP
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
 from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, PAUSE, PS_PER_MS, Fault
+from stablecast.simulate.live.checks import Checks
 from stablecast.simulate.live.meter import Handed, Meter
 from stablecast.simulate.live.open_seal import open_sealing
 from stablecast.simulate.live.setup import LiveSetup
@@ -76,6 +77,7 @@ class LiveDriver:
         self.setup = setup
         self.calendar = Calendar()
         self.meter = Meter()
+        self._checks = Checks(setup.seed)
         self.network = Network(
             setup.topology,
             setup.costs,
@@ -281,11 +283,15 @@ class LiveDriver:
             if self.sends_until_ps is None and self._all_are_in():
                 self._begin_sending()
         if output.deliveries:
+            self._checks.was_delivered(output.deliveries)
             self.meter.was_delivered(seat.number, output.deliveries, now_ps)
             again = engine.consumed(len(output.deliveries), self.now_s)
         if output.went_on:
             if seat.waiting:
-                self.unsettled -= self.meter.became_stable(seat.number, seat.waiting, now_ps)
+                settled, outcome = self.meter.became_stable(seat.number, seat.waiting, now_ps)
+                if outcome is not None:
+                    self._checks.became_stable(engine.session, outcome, self._engines())
+                self.unsettled -= settled
                 self._look_whether_over()
             again |= self._send_pending(seat)
         return again
@@ -299,14 +305,14 @@ class LiveDriver:
             self.network.post_to_each(letter, to)
 
     def _all_are_in(self) -> bool:
-        """Tell whether all that are there from the start are in one view."""
-        initial = self.setup.schedule.initial
-        views = {
-            None if (engine := seat.engine) is None or engine.view is None else engine.view.id
-            for seat in self.seats[:initial]
-        }
-        first = self.seats[0].engine
-        return len(views) == 1 and first is not None and len(first.labels) >= initial
+        """Tell whether all that are there from the start, and not gone again, are in one view."""
+        initial = self.seats[: self.setup.schedule.initial]
+        there = [seat.engine for seat in initial if seat.engine is not None]
+        views = {None if engine.view is None else engine.view.id for engine in there}
+        return len(views) == 1 and None not in views
+
+    def _engines(self) -> Iterator[Engine]:
+        return (seat.engine for seat in self.seats if seat.engine is not None)
 
     # Faults
 

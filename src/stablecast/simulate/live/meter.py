@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.engine.outcomes import Outcomes
-from stablecast.engine.results import Delivery, Event, Stable, ViewChanged
+from stablecast.engine.results import Delivery, Event, Stable, StableInSmallerView, ViewChanged
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.live.result import Told
 
@@ -69,9 +69,14 @@ class Meter:
                 self._delivered_after_ps.append(now_ps - since_ps)
         self._digest.update("\n".join(lines).encode())
 
-    def became_stable(self, member: int, waiting: deque[Handed], now_ps: int) -> int:
-        """Take out a member's messages that it knows to be stable; return how many these are."""
-        count = 0
+    def became_stable(
+        self, member: int, waiting: deque[Handed], now_ps: int
+    ) -> tuple[int, Stable | StableInSmallerView | None]:
+        """Take out a member's messages that it knows to be stable.
+
+        Returns how many these are, and what became of the last one.
+        """
+        count, outcome = 0, None
         while waiting and waiting[0].outcomes.stable_seq >= waiting[0].seq:
             message = waiting.popleft()
             outcome = message.outcomes.of(message.seq, message.sent_s)
@@ -80,7 +85,7 @@ class Meter:
             self._digest.update(f"s {now_ps} {member} {message.seq} {type(outcome).__name__}".encode())
             count += 1
         self.stable += count
-        return count
+        return count, outcome
 
     def was_told(self, label: str, event: Event, now_ps: int) -> None:
         """Note an event that a member told its application."""

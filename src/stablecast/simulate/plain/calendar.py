@@ -4,8 +4,22 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from typing import Protocol
 
 Action = Callable[[], None]
+
+
+class Timeline(Protocol):
+    """What a network needs to have things happen later."""
+
+    before_each: Callable[[int], None] | None
+
+    @property
+    def now_ps(self) -> int:
+        """The time."""
+
+    def add(self, at_ps: int, server: int, action: Action) -> object:
+        """Let a server do something at a time."""
 
 
 class Entry:

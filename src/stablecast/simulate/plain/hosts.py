@@ -10,7 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from stablecast.simulate.costs import PS_PER_US, Costs
-from stablecast.simulate.plain.calendar import Action, Calendar
+from stablecast.simulate.plain.calendar import Action, Timeline
 
 if TYPE_CHECKING:
     from stablecast.simulate.plain.nodes import Link
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Processor:
     """A server that does one job after the other."""
 
-    def __init__(self, calendar: Calendar, number: int) -> None:
+    def __init__(self, calendar: Timeline, number: int) -> None:
         self.calendar = calendar
         self.number = number
         self.jobs: deque[tuple[int, Action]] = deque()
@@ -54,7 +54,7 @@ class Delay(Processor):
 class Hosts:
     """All hosts of a group, by the model that the costs name."""
 
-    def __init__(self, costs: Costs, calendar: Calendar, *, first: int, members: int, links: int) -> None:
+    def __init__(self, costs: Costs, calendar: Timeline, *, first: int, members: int, links: int) -> None:
         self.costs = costs
         self._fixed_ps = costs.send_us * PS_PER_US
         self._byte_ps = costs.send_us_per_byte * PS_PER_US

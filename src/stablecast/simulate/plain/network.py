@@ -18,7 +18,7 @@ from stablecast.protocols.contract import GROUP
 from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
 from stablecast.simulate.costs import PS_PER_US, Costs
 from stablecast.simulate.distances import HOP_PS
-from stablecast.simulate.plain.calendar import Calendar
+from stablecast.simulate.plain.calendar import Timeline
 from stablecast.simulate.plain.hosts import Hosts, Processor
 from stablecast.simulate.plain.letters import Letter, Packet, cut
 from stablecast.simulate.plain.nodes import Link, Node, build_nodes, source_tree
@@ -32,7 +32,7 @@ class Network:
         self,
         topology: Topology,
         costs: Costs,
-        calendar: Calendar,
+        calendar: Timeline,
         deliver: Callable[[int, Letter], None],
         *,
         seed: int,
