@@ -137,3 +137,10 @@ def test_the_trace_is_clean(tmp_path, faults):
 def test_bad_input_is_refused_with_what_is_accepted(fields, words):
     with pytest.raises(InvalidInput, match=words):
         live(**fields)
+
+
+def test_event_loops_that_wait_in_whole_milliseconds_make_stability_later():
+    exact, coarse = (run(members=4, timer_us=us) for us in (0, 5000))
+    assert coarse.completed
+    assert exact.tts_p50_us < coarse.tts_p50_us
+    assert coarse.deliveries == exact.deliveries

@@ -95,6 +95,7 @@ class InView:
             policy=options.policy,
             copies=options.copies,
             short_s=options.short_s,
+            step_s=self.pace.least,
             stability=self.tracker,
             around=around,
             links=self.links,

@@ -23,6 +23,10 @@ from stablecast.multicast.round_trips import NO_ECHO, RoundTrips, Stamps
 PATIENCE_S = 1.0
 PATIENCE_TRIPS = 4
 """Age from which on an unstable message is overdue, in seconds and in round trips, whichever is longer."""
+ALL_ANSWERED = 16
+"""Members up to which each is answered at once when the way to it is not known."""
+ANSWERS_MOST = 2
+"""So many are in a larger group between two signs of life of one's own: answers are as long as those."""
 
 
 class Surroundings(Protocol):
@@ -68,6 +72,8 @@ class SignsOfLife:
         self._told_stable: tuple[int, ...] = ()
         """What the last sign of life told to be stable; the same again is no news."""
         self._reported = [now] * self._size
+        self._answers = self._size if self._size <= ALL_ANSWERED else ANSWERS_MOST
+        self._answers_left = self._answers
 
     # Hearing
 
@@ -93,7 +99,8 @@ class SignsOfLife:
         seconds = self._stamps.round_trip(frame.echo, now)
         if seconds is not None:
             self._trips.sample(self._sessions[rank], seconds)
-        elif frame.stamp and not self._trips.knows(self._sessions[rank]):
+        elif frame.stamp and self._answers_left and not self._trips.knows(self._sessions[rank]):
+            self._answers_left -= 1
             self._send([rank], now)
 
     def _hear_what_it_has(self, received: Sequence[int], rank: int, now: float) -> None:
@@ -147,6 +154,7 @@ class SignsOfLife:
 
     def tell(self, now: float) -> None:
         """Say that this member lives to a few others, and begin a round if something is overdue."""
+        self._answers_left = self._answers
         ranks = self._detector.tick(now)
         self._links.look(self._detector.unheard(now), self._detector.counters())
         oldest = self._data.oldest_unstable()

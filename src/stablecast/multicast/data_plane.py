@@ -30,7 +30,11 @@ REPAIR_BYTES = 256 << 10
 LOST_AFTER_S = 0.01
 """A message of one's own that somebody asks for is lost if it is older than this; otherwise just late."""
 ANNOUNCE_FIRST_S = 0.01
+"""Seconds after which a member says how much it has sent, or a step of the stability protocol if that is
+longer: in a large group everyone hears it, and nothing becomes stable sooner."""
 ANNOUNCE_MOST_S = 0.5
+ANNOUNCE_GROWTH = 4
+"""How many times the first distance between two such words the longest one is, if that is longer."""
 NEVER = float("inf")
 
 
@@ -97,6 +101,8 @@ class DataPlane:
         For each source its parts and messages before the view, which everyone has.
     policy, copies, short_s
         Who keeps what until it is stable (``keepers``), and for how long everyone does.
+    step_s
+        A step of the stability protocol.
     stability, around
         What is told, and what is done for the data plane.
     links, trips, rng
@@ -116,6 +122,7 @@ class DataPlane:
         policy: str,
         copies: int,
         short_s: float,
+        step_s: float,
         stability: Stability,
         around: Surroundings,
         links: Links,
@@ -155,7 +162,8 @@ class DataPlane:
         self._lacking: dict[int, Stream] = {}
         """Sources of which something may be missing: all that have gaps, and some that had."""
         self._announce_at = NEVER
-        self._announce_wait = ANNOUNCE_FIRST_S
+        self._announce_first = max(ANNOUNCE_FIRST_S, step_s)
+        self._announce_wait = self._announce_first
         self._tells_stable = False
         self._keepers = Keepers(sessions, rank, policy=policy, copies=copies, has=self.has, links=links)
 
@@ -179,8 +187,8 @@ class DataPlane:
         self.has.take(rank, rank, self.own.prefix)
         self._around.took(rank, self.own, run, now)
         self._stability.has_received(rank, self.own.prefix, now)
-        self._announce_wait = ANNOUNCE_FIRST_S
-        self._announce_at = now + ANNOUNCE_FIRST_S
+        self._announce_wait = self._announce_first
+        self._announce_at = now + self._announce_first
         return size
 
     def take(self, run: Run, now: float) -> bool:
@@ -441,7 +449,8 @@ class DataPlane:
             self._around.to_all(self._sent_so_far())
         self._tells_stable = False
         if due:
-            self._announce_wait = min(2 * self._announce_wait, ANNOUNCE_MOST_S)
+            most = max(ANNOUNCE_MOST_S, ANNOUNCE_GROWTH * self._announce_first)
+            self._announce_wait = min(2 * self._announce_wait, most)
             self._announce_at = now + self._announce_wait if self.own.stable < self.own.prefix else NEVER
 
     def _sent_so_far(self, *, ask: bool = False) -> SentSoFar:

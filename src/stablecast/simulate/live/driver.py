@@ -103,6 +103,7 @@ class LiveDriver:
         self._by_address = {seat.address: seat.number for seat in self.seats}
         self._payload = bytes(setup.data_bytes)
         self._sealing = SEALED if setup.encrypted else open_sealing()
+        self._timer_ps = round(setup.timer_us * PS_PER_US)
         self._write = write
 
     @property
@@ -241,15 +242,18 @@ class LiveDriver:
     def _set_timer(self, seat: Seat, engine: Engine) -> None:
         """Have the engine called when it wants to be, in whole microseconds, and not before the next one.
 
-        A call that comes too early does nothing, so one that is set stays unless it would be too late.
+        A call that comes too early does nothing, so one that is set stays unless it would be too late.  An
+        event loop that waits in whole milliseconds, say, begins its wait anew whenever it was woken up.
         """
         due = engine.next_timer()
         if due == math.inf:
             return
-        next_us = self.calendar.now_ps // PS_PER_US + 1
-        at_ps = math.ceil(max(due * 1e6, next_us)) * PS_PER_US
+        now_ps = self.calendar.now_ps
+        at_ps = math.ceil(max(due * 1e6, now_ps // PS_PER_US + 1)) * PS_PER_US
+        if self._timer_ps:
+            at_ps = now_ps - (now_ps - at_ps) // self._timer_ps * self._timer_ps
         if seat.timer is not None:
-            if seat.timer.at_ps <= at_ps:
+            if seat.timer.at_ps == at_ps or (seat.timer.at_ps < at_ps and not self._timer_ps):
                 return
             seat.timer.action = None
         server = self.network.first_timer + seat.number

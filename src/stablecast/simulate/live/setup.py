@@ -97,6 +97,13 @@ class LiveSetup:
     ip_multicast: bool = knob(
         False, "What goes to all is one datagram on the network's multicast tree.", panel=NETWORK
     )
+    timer_us: float = knob(
+        0.0,
+        "Microseconds in whole ones of which members wait for their timers, as event loops do (1000: those of"
+        " asyncio on Linux); 0 for exact timers.",
+        panel=LIVE,
+        least=0,
+    )
     encrypted: bool = knob(
         False,
         "Seal datagrams with a cipher, as members do: slower, with the same result.",
