@@ -17,6 +17,10 @@ from stablecast.membership.actions import Randomness
 from stablecast.membership.view import View
 
 MOST_AT_A_TIME = 8
+LARGE = 64
+FEW_AT_A_TIME = 4
+"""Members that are told in a round of a larger group: what each has to tell is longer there, and reaches
+everyone in five rounds of a thousand members."""
 UNHEARD_TURNS = 5
 """Turns that a member must have missed here before the link from it is taken for dead."""
 
@@ -33,7 +37,7 @@ class Detector:
     every
         Between rounds.
     fan_out
-        How many members are told in a round; at most 8 if not given.
+        How many members are told in a round; if not given, 8 at most, and 4 in groups of more than 64.
     rng
         Shuffles the order in which the others are told.
     now
@@ -60,7 +64,9 @@ class Detector:
         self.fail_after = fail_after
         self.every = every
         self.next_tick = now
-        self._fan_out = min(size - 1, MOST_AT_A_TIME if fan_out is None else fan_out)
+        if fan_out is None:
+            fan_out = MOST_AT_A_TIME if size <= LARGE else FEW_AT_A_TIME
+        self._fan_out = min(size - 1, fan_out)
         self._rng = rng
         self._counters = [0] * size
         self._last_heard = [now] * size

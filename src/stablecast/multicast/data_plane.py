@@ -16,7 +16,7 @@ from stablecast.multicast.frames import Data, DataFrame, Nak, Progress, Run, Sen
 from stablecast.multicast.heard import Heard
 from stablecast.multicast.keepers import Keepers
 from stablecast.multicast.round_trips import RoundTrips
-from stablecast.multicast.streams import Kept, Stream, last_part, size_of
+from stablecast.multicast.streams import Held, Kept, Stream, last_part, size_of
 
 NAK_MOST_S = 0.5
 """Seconds between two requests at most, unless two round trips are longer."""
@@ -130,8 +130,9 @@ class DataPlane:
         rng: Randomness,
         suspects: Callable[[float], frozenset[int]],
     ) -> None:
+        self._held = Held()
         self.streams = [
-            Stream(label, parts=parts, messages=messages)
+            Stream(label, parts=parts, messages=messages, held=self._held)
             for label, (parts, messages) in zip(labels, numbers, strict=True)
         ]
         self.own = self.streams[rank]
@@ -171,7 +172,7 @@ class DataPlane:
 
     def kept_bytes(self) -> int:
         """Return what all copies that are kept take."""
-        return sum(stream.kept_bytes + stream.ahead_bytes for stream in self.busy.values())
+        return self._held.bytes
 
     def prefixes(self) -> tuple[int, ...]:
         """Return each source's last part before the first gap."""

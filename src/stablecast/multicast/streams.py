@@ -53,14 +53,24 @@ class Kept(NamedTuple):
     """Bytes of the large message whose last part this is, 0 if it is none."""
 
 
+class Held:
+    """What all streams of a member keep together."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
 class Stream:
-    """One source's parts at one member."""
+    """One source's parts at one member; what it keeps is also counted in ``held``."""
 
     __slots__ = (
         "_chunks",
         "ahead",
         "ahead_bytes",
         "gaps",
+        "held",
         "highest",
         "kept",
         "kept_bytes",
@@ -72,8 +82,9 @@ class Stream:
         "stable_seq",
     )
 
-    def __init__(self, label: str, *, parts: int, messages: int) -> None:
+    def __init__(self, label: str, *, parts: int, messages: int, held: Held | None = None) -> None:
         self.label = label
+        self.held = Held() if held is None else held
         self.prefix = parts
         """Last part before the first gap."""
         self.seq = messages
@@ -117,7 +128,9 @@ class Stream:
             return False
         last = last_part(run)
         self.ahead[run.part] = run
-        self.ahead_bytes += size_of(run)
+        size = size_of(run)
+        self.ahead_bytes += size
+        self.held.bytes += size
         self.hear_of(run.part - 1, due, seen)
         self.gaps.fill(run.part, last)
         self.highest = max(self.highest, last)
@@ -127,7 +140,9 @@ class Stream:
         """Take out the run that is next now, if it has come before."""
         run = self.ahead.pop(self.prefix + 1, None)
         if run is not None:
-            self.ahead_bytes -= size_of(run)
+            size = size_of(run)
+            self.ahead_bytes -= size
+            self.held.bytes -= size
         return run
 
     def append(self, run: Run, now: float) -> int:
@@ -145,6 +160,7 @@ class Stream:
             large = self.large if run.index == run.count - 1 else 0
         self.kept[run.part] = Kept(run, run.part, last, self.seq, size, now, large)
         self.kept_bytes += size
+        self.held.bytes += size
         return size
 
     def messages_of(self, run: Run) -> tuple[int, list[bytes]]:
@@ -187,6 +203,7 @@ class Stream:
         for kept in released:
             del self.kept[kept.first]
             self.kept_bytes -= kept.size
+            self.held.bytes -= kept.size
             self.stable_seq = kept.seq
         return released
 
@@ -201,4 +218,5 @@ class Stream:
         for kept in dropped:
             self.kept[kept.first] = kept._replace(run=None, size=0)
             self.kept_bytes -= kept.size
+            self.held.bytes -= kept.size
         return dropped
