@@ -24,13 +24,13 @@ START_EVERY_S = 0.02
 SMALL, LARGE, HUGE, LARGEST = (0, 1, 20, 100, 400), (3_000, 9_000), (70_000,), 1 << 20
 DATAGRAMS = (512, 1_400, 1_400, 8_000)
 OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
-    "cubefulldist": ({"free_bitmap": True}, {"links": "plain"}),
+    "cubefulldist": ({"links": "compensated"}, {"links": "plain"}),
     "gsgc": ({"subgroup": 1}, {"subgroup": 8}),
-    "gsgc-local": ({"local_size": 2, "controllers": 1}, {"controllers": 1}, {"subgroup": 4, "nearby": True}),
+    "gsgc-local": ({"local_size": 2, "controllers": 1}, {"controllers": 1}, {"subgroup": 4}),
     "s_coord": ({"tree_degree": 1}, {"tree_degree": 3}),
     "s_coordp": ({"tree_degree": 1}, {"tree_degree": 3}),
     "s_train": ({"tree_degree": 1}, {"tree_degree": 3}),
-    "timestamp": ({"ack_to": "senders"},),
+    "timestamp": ({"ack_to": "senders"}, {"clock": "hybrid"}),
     "transitive": ({"know": "own"},),
     "vector": ({"ack_to": "senders"}, {"know": "own"}),
 }

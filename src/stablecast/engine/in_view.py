@@ -58,6 +58,7 @@ class InView:
         rng: Randomness,
         trips: RoundTrips,
         now: float,
+        time_offset_s: float = 0.0,
     ) -> None:
         self.view = view
         self.rank = view.rank_of(session)
@@ -85,6 +86,8 @@ class InView:
             pace=self.pace,
             send=self._send_stability,
             now=now,
+            zones=[member.zone for member in view.members],
+            time_offset_s=time_offset_s,
         )
         self.data = DataPlane(
             view.id,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from stablecast.engine.choice import OF_THE_GROUP, live_protocol
+from stablecast.engine.choice import live_protocol, settable
 from stablecast.engine.options import Options as EngineOptions
 from stablecast.errors import unknown_name
 from stablecast.protocols.contract import Protocol
@@ -79,11 +79,7 @@ def live_options(protocol: str | Protocol) -> dict[str, Option]:
     """Return the options of a simulated live group of a protocol, by name."""
     found = live_protocol(protocol)
     panel = f"Options of {found.name}"
-    own = {
-        name: option_of(parameter, panel)
-        for name, parameter in found.options.items()
-        if parameter.role not in OF_THE_GROUP
-    }
+    own = {name: option_of(parameter, panel) for name, parameter in settable(found).items()}
     return live_run_options() | own
 
 
