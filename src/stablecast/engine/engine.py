@@ -38,7 +38,7 @@ from stablecast.engine.rows import Row
 from stablecast.engine.sealing import SEALED, Sealing
 from stablecast.engine.stats import Counters
 from stablecast.engine.tracing import Tracing
-from stablecast.engine.wire import AnyFrame, Stability, Welcome, WholeFrame
+from stablecast.engine.wire import AnyFrame, Stability, Step, Welcome, WholeFrame
 from stablecast.membership.actions import (
     Action,
     Begin,
@@ -61,7 +61,7 @@ from stablecast.multicast.streams import Kept, Stream
 LOSSES_STEPS = 4
 """Steps for which losses are counted together at least; a round trip if that is longer."""
 
-Control = Stability | Nak | SentSoFar | Progress | Alive
+Control = Stability | Step | Nak | SentSoFar | Progress | Alive
 
 _log = logging.getLogger(__name__)
 
@@ -401,6 +401,8 @@ class Engine:
             case Stability():
                 if here.data.limit is None and not here.take_stability(frame, rank, now):
                     self.counters.malformed += 1
+            case Step():
+                here.take_step(frame, rank)
             case Nak():
                 lost = here.data.answer(frame, rank, now)
                 if lost and self._trips.knows(here.view.members[rank].session):  # before, it may just be late

@@ -140,6 +140,8 @@ class Tracker:
         received[source] = part - self.bases[source]
         if self._awake_until < now:
             self._wake(now)
+        if self.pace.steering is not None:
+            self._measure(now)
         if self.takes:
             self._handle(self.machine.take(source, source, before, self._ps(now)), now)
 
@@ -224,6 +226,19 @@ class Tracker:
         for name, factor in self._steered.items():
             setattr(self.machine.me.params, name, round(self.pace.step * factor * PS))
 
+    def _measure(self, now: float) -> None:
+        """End a probe whose part is stable, and begin the next one if a part is not."""
+        steering = self.pace.steering
+        assert steering is not None
+        if steering.look(self.stable, now):
+            self.pace.follow(steering.step_s)
+        if not steering.is_measuring:
+            me = self.machine.me
+            unstable = np.flatnonzero(me.received > me.stable)
+            if unstable.size:
+                source = int(unstable[0])
+                steering.begin(source, self.bases[source] + int(me.received[source]), now)
+
     def _wake(self, now: float) -> None:
         self._awake_until = now + AWAKE_STEPS * self.pace.step
 
@@ -236,8 +251,12 @@ class Tracker:
     def _handle(self, sends: list[Sent], now: float) -> None:
         """Send what a call of the machine made, its own copies included, and take over what it learned."""
         self._note()
-        if not sends:
-            return
+        if sends:
+            self._send_all(sends, now)
+        if self.pace.steering is not None:
+            self._measure(now)
+
+    def _send_all(self, sends: list[Sent], now: float) -> None:
         waiting, need = deque(sends), self._has_unstable()
         while waiting:
             sent = waiting.popleft()
