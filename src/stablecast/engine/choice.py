@@ -127,6 +127,26 @@ def settable(protocol: Protocol) -> dict[str, Parameter]:
     }
 
 
+def parameter_table() -> list[str]:
+    """Return, as the docs have it, which parameters of which protocols can be set live, and why not others."""
+    having: dict[tuple[str, str, str], list[str]] = {}
+    for name in live_protocols():
+        found = find_protocol(name)
+        accepted = settable(found)
+        for option, parameter in found.options.items():
+            if option in accepted:
+                own = accepted[option]
+                shown = own.default_words or f"{own.default}"
+                told = (f"`{option}`", f"yes: {own.accepted}", f"`{shown}`")
+            else:
+                told = (f"`{option}`", f"no: {OF_THE_GROUP[parameter.role]}", "")
+            having.setdefault(told, []).append(f"`{name}`")
+    lines = ["| parameter | can be set | default | protocols |", "|---|---|---|---|"]
+    for (option, live, default), names in sorted(having.items(), key=lambda entry: entry[0]):
+        lines.append(f"| {option} | {live} | {default} | {', '.join(names)} |")
+    return lines
+
+
 def live_protocols() -> list[str]:
     """Return the protocols that live groups can run: all but those that deliver messages themselves."""
     return protocol_names(lambda protocol: not protocol.runs.delivers)

@@ -113,14 +113,13 @@ def live_setup(given: Mapping[str, Any]) -> LiveSetup:
     protocol = wanted[PROTOCOL]
     named: Named = _made(Named, wanted)
     shape = {name: wanted[name] for name in knobs_of(Shape) if name in wanted}
-    seeded = {} if named.topology == "star" else {"seed": wanted.get("seed", 0)}
     changes = {name: wanted[name] for name in knobs_of(Costs) if name in wanted}
     shared = {name for names in SHARED.values() for name in names}
     own = {*knobs_of(LiveSetup), *shared}
     params = {name: wanted[name] for name in live_protocol(protocol).options if name in wanted}
     return LiveSetup(
         protocol=protocol,
-        topology=make_topology(named.topology, **shape, **seeded),
+        topology=make_topology(named.topology, **shape, seed=wanted.get("seed", 0)),
         costs=make_costs(named.costs, **changes),
         membership=_made(Membership, wanted),
         params=params,
