@@ -56,6 +56,7 @@ def test_options_have_the_names_and_units_of_simulations():
         ("gsgc", {"subgroup": 0}, "subgroup 0 is not accepted (accepted: 1 to 32)"),
         ("gsgc", {"subgroup": "4"}, "subgroup 4 is not accepted"),
         ("gsgc", {"quiet_steps": 3}, "the group's views let newcomers in (accepted: subgroup)"),
+        ("s_train", {"tree_degree": "network"}, "members do not know the tree of their network (accepted: 1"),
         ("s_coordp", {"tree_degree": "wide"}, "tree_degree wide is not accepted"),
         ("gsgc", ["subgroup=4"], "protocol_options ['subgroup=4'] is not accepted (accepted: a dictionary"),
         (

@@ -52,9 +52,12 @@ OF_THE_GROUP = {
     Role.MODEL: "it models a network, a clock or a wire, which a live group has for real",
 }
 """By role, why an option cannot be set."""
-DEFAULTS = {Role.CLOCK: "logical"}
+DEFAULTS = {Role.CLOCK: "logical", Role.TREE: "log"}
 """By role, defaults that are others than a simulation's."""
-REFUSED = {Role.CLOCK: {"physical": "stability would wait until a clock that was set back has caught up"}}
+REFUSED = {
+    Role.CLOCK: {"physical": "stability would wait until a clock that was set back has caught up"},
+    Role.TREE: {"network": "members do not know the tree of their network"},
+}
 """By role, words that are not accepted, and why."""
 TELLS_TIME_OF_DAY = {Role.CLOCK: "hybrid"}
 """By role, the word with which a protocol reads the time of day."""
@@ -128,7 +131,7 @@ def settable(protocol: Protocol) -> dict[str, Parameter]:
 
 
 def parameter_table() -> list[str]:
-    """Return, as the docs have it, which parameters of which protocols can be set live, and why not others."""
+    """Return the table of the docs: parameters that can be set live, and why the others cannot."""
     having: dict[tuple[str, str, str], list[str]] = {}
     for name in live_protocols():
         found = find_protocol(name)

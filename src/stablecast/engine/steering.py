@@ -33,7 +33,7 @@ FLUCTUATION = 0.25
 PROBES = 5
 """Probes that a step is measured by."""
 SKIP = 1
-PATIENCE = 10
+PATIENCE = 30
 """Probes in a row outside the window's band after which the search begins again."""
 INSTANT_S = 1e-9
 

@@ -16,6 +16,7 @@ role             what the parameter is, and who asks for it
 ``SILENCE``      steps of silence after which a member is struck off, 0 for never; without it nobody joins
 ``ADMISSION``    how newcomers are let in; views of live groups do that
 ``MODEL``        what the simulated network, clocks or wire are like; live groups have them for real
+``TREE``         children of a member in a logical tree; in live groups ``log`` unless said, never ``network``
 ``CLOCK``        what timestamps are read from; in live groups ``logical`` unless said, never ``physical``
 ``SPREAD``       how a result reaches the others; live groups choose ``both``
 ``RELAY``        whether messages to all are passed on from member to member: the run's ``cast`` sets it
@@ -60,6 +61,7 @@ class Role(enum.StrEnum):
     SILENCE = "silence"
     ADMISSION = "admission"
     MODEL = "model"
+    TREE = "tree"
     CLOCK = "clock"
     SPREAD = "spread"
     RELAY = "relay"
