@@ -91,6 +91,10 @@ class Schedule:
     """Whether one that was left out again and again is banned for a while."""
     supervisor_s: float | None
     """After which a process that crashed, was cut off or could not join is started again; None: never."""
+    zones: int
+    """Zones that members are in; 0 for none."""
+    adaptive: bool
+    """Whether the first member of a view searches for a good step."""
     faults: tuple[Fault, ...]
     """In the order in which they begin."""
 
@@ -133,6 +137,9 @@ class Schedule:
             "reordering": self.reorder > 0,
             "evicts": self.evicts and self.exclude_after_s is not None,
             "together": self.is_together,
+            "zones": self.zones > 0,
+            "adaptive": self.adaptive,
+            "hybrid-clocks": ("clock", "hybrid") in self.options,
             f"deliver-{self.deliver}": True,
             "calm": not self.faults,
         }
@@ -155,7 +162,7 @@ class Schedule:
 
 def make_schedule(seed: int) -> Schedule:
     """Draw a schedule; protocols take turns with seeds."""
-    rng = random.Random(f"schedule {seed}")
+    rng, later = random.Random(f"schedule {seed}"), random.Random(f"later {seed}")
     names = live_protocols()
     protocol = names[seed % len(names)]
     members = _members(rng)
@@ -198,6 +205,8 @@ def make_schedule(seed: int) -> Schedule:
         exclude_after_s=rng.choice((None, None, 3.0 * patience)),
         evicts=rng.random() < 0.3,
         supervisor_s=rng.choice((None, None, None, None, 0.0, 0.05)),
+        zones=later.choice((0, 2, 3)) if protocol == "gsgc-local" else 0,
+        adaptive=later.random() < 0.15,
         faults=faults,
     )
 
