@@ -21,6 +21,8 @@ class Bus:
     def __init__(self, protocol, *, seed, loss, members=MEMBERS, bases=None, options=None):
         self.now = 0.0
         self.carried = 0
+        self.log = []
+        """What members sent to whom, when."""
         self.loss = loss
         self._only_sources_know = protocol == "explicit"
         self.bases = bases or [0] * members
@@ -42,6 +44,7 @@ class Bus:
 
     def _sender(self, rank):
         def send(frame, dest):
+            self.log.append((round(self.now, 6), rank, dest, frame))
             for other in range(len(self.bases)) if dest == GROUP else [dest]:
                 if other != rank and self._rng.random() >= self.loss:
                     self._put(self.now + 0.0005 + 0.001 * self._rng.random(), HEARS, other, frame, rank)

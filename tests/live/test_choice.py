@@ -18,8 +18,8 @@ OUTSIDE = {"protocol": str(FILE)}
 
 
 def test_options_have_the_names_and_units_of_simulations():
-    choice = choose("gsgc-local", {"subgroup": 2, "local_size": 8, "nearby": True})
-    assert choice.given == {"subgroup": 2, "local_size": 8, "nearby": 1}
+    choice = choose("gsgc-local", {"subgroup": 2, "local_size": 8, "controllers": 3})
+    assert choice.given == {"subgroup": 2, "local_size": 8, "controllers": 3}
     sizes = choice.sizes(20, step_s=0.004)
     assert (sizes.params["subgroup"], sizes.params["local_size"]) == (2, 8)
     assert sizes.params["step"] == 4 * 10**9
@@ -34,14 +34,29 @@ def test_options_have_the_names_and_units_of_simulations():
             "option step_s of gsgc is not accepted in a live group: it follows the group's",
         ),
         ("coordp", {"resend_ms": 5.0}, "it follows the group's pace (accepted: none)"),
-        ("gsgc", {"share": "both"}, "results go to all, and with gossip (accepted: quiet_steps, subgroup)"),
+        ("gsgc", {"share": "both"}, "results go to all, and with gossip (accepted: subgroup)"),
         ("gsgc", {"threshold_steps": 9}, "the group's views tell who has failed"),
-        ("timestamp", {"clock": "physical"}, "timestamps of live groups are logical"),
+        (
+            "timestamp",
+            {"clock": "physical"},
+            "stability would wait until a clock that was set back has caught up (accepted: logical, hybrid)",
+        ),
+        ("timestamp", {"clock": "sundial"}, "unknown clock 'sundial' (accepted: hybrid, logical)"),
+        ("timestamp", {"skew_us": 5.0}, "it models a network, a clock or a wire, which a live group has"),
+        ("timestamp", {"stamp_bytes": 4}, "(accepted: ack_to, clock)"),
+        ("gsgc-local", {"nearby": True}, "(accepted: controllers, local_size, subgroup)"),
+        (
+            "gsgc-local",
+            {"controllers": 9, "local_size": 4},
+            "controllers 9 is not accepted (accepted: 1 to 4",
+        ),
+        ("cubefulldist", {"free_bitmap": True}, "which a live group has for real (accepted: links)"),
         ("gsgc", {"subgrup": 2}, "unknown option of gsgc 'subgrup'; did you mean 'subgroup'?"),
         ("gsgc", {"initial": 2}, "unknown option of gsgc 'initial'"),
         ("gsgc", {"subgroup": 0}, "subgroup 0 is not accepted (accepted: 1 to 32)"),
         ("gsgc", {"subgroup": "4"}, "subgroup 4 is not accepted"),
-        ("gsgc", {"quiet_steps": 3}, "quiet_steps 3 is not accepted"),
+        ("gsgc", {"quiet_steps": 3}, "the group's views let newcomers in (accepted: subgroup)"),
+        ("s_train", {"tree_degree": "network"}, "members do not know the tree of their network (accepted: 1"),
         ("s_coordp", {"tree_degree": "wide"}, "tree_degree wide is not accepted"),
         ("gsgc", ["subgroup=4"], "protocol_options ['subgroup=4'] is not accepted (accepted: a dictionary"),
         (
@@ -67,8 +82,8 @@ def test_what_a_live_group_cannot_run_is_refused_in_one_line(name, options, mess
     ("name", "words", "options"),
     [
         ("gsgc", ["subgroup=4"], {"subgroup": 4}),
-        ("gsgc-local", ["local-size = 8", "nearby=true"], {"local_size": 8, "nearby": True}),
-        ("timestamp", ["skew_us=2.5", "ack-to=senders"], {"skew_us": 2.5, "ack_to": "senders"}),
+        ("gsgc-local", ["local-size = 8", "controllers=2"], {"local_size": 8, "controllers": 2}),
+        ("timestamp", ["clock=hybrid", "ack-to=senders"], {"clock": "hybrid", "ack_to": "senders"}),
         ("s_train", ["tree_degree=log"], {"tree_degree": "log"}),
         ("gsgc", [], {}),
     ],
@@ -99,6 +114,8 @@ def test_defaults_that_are_written_out_make_no_difference():
     assert (
         choose("s_coordp", {"tree_degree": "4"}).identity == choose("s_coordp", {"tree_degree": 4}).identity
     )
+    assert choose("timestamp", {"clock": "logical"}).identity == choose("timestamp").identity
+    assert choose("timestamp", {"clock": "hybrid"}).identity != choose("timestamp").identity
     assert choose("gsgc", {"subgroup": 4}).identity != choose("gsgc").identity
 
 
@@ -160,6 +177,7 @@ def test_members_with_other_options_are_refused_and_told_which_differ():
         ("vector", {"ack_to": "senders"}),
         ("vector", {"know": "own"}),
         ("timestamp", {"ack_to": "senders"}),
+        ("timestamp", {"clock": "hybrid"}),
         ("s_coordp", {"tree_degree": 1}),
         ("s_train", {"tree_degree": "log"}),
         (str(FILE), {"copies": 2}),

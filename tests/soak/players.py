@@ -28,6 +28,8 @@ SHORT_S = 0.05
 """How long all keep a message where only few keep it until it is stable."""
 WALL_S = 1e8
 """How far times of day are apart at most."""
+SET_S = 3600.0
+"""By how much clocks on the wall are wrong, and set, at most."""
 
 Say = Callable[[str], None]
 Ended = Callable[["Player", str], None]
@@ -59,7 +61,8 @@ def options_of(schedule: Schedule, name: str) -> Options:
         history_bytes=schedule.history_bytes,
         fail_after=schedule.fail_after_s,
         alive_every=0.25 * patience,
-        pace=PaceOptions(step_s=schedule.step_s),
+        zone=f"zone{sum(name.encode()) % schedule.zones}" if schedule.zones else "",
+        pace=PaceOptions(step_s=schedule.step_s, adaptive=schedule.adaptive),
         timing=timing,
         slow=slow,
     )
@@ -99,6 +102,7 @@ class Player:
         self.driver = Driver(self.engine, transport, self)
         self.witness.engine, self.witness.own_time = self.engine, transport.now
         SealWatch(self.engine.mail.seal, self.witness.complain)
+        self._set_wall_clock(random.Random(f"wall {schedule.seed} {name} {transport.seed}"))
         self.left_to_send = schedule.messages if self._rng.random() < schedule.senders else 0
         self.is_leaving = False
         self.has_ended = False
@@ -114,6 +118,13 @@ class Player:
         self._is_sending = False
         self._history: HistoryRequest | None = None
         self._size = self._draw_size()
+
+    def _set_wall_clock(self, rng: random.Random) -> None:
+        """Have the clock on the wall wrong, and set it again now and then, forward and back."""
+        self.transport.clock_ahead_s = rng.uniform(-SET_S, SET_S)
+        if self.engine.reads_time_of_day:
+            at = self.transport.now() + rng.uniform(0.1, 2.0)
+            self.transport.call_at(at, lambda: self._set_wall_clock(rng))
 
     def start(self, contacts: list[Address]) -> None:
         """Join through contacts, or begin alone."""

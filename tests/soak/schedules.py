@@ -25,13 +25,13 @@ START_EVERY_S = 0.02
 SMALL, LARGE, HUGE, LARGEST = (0, 1, 20, 100, 400), (3_000, 9_000), (70_000,), 1 << 20
 DATAGRAMS = (512, 1_400, 1_400, 8_000)
 OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
-    "cubefulldist": ({"free_bitmap": True}, {"links": "plain"}),
+    "cubefulldist": ({"links": "compensated"}, {"links": "plain"}),
     "gsgc": ({"subgroup": 1}, {"subgroup": 8}),
-    "gsgc-local": ({"local_size": 2, "controllers": 1}, {"controllers": 1}, {"subgroup": 4, "nearby": True}),
+    "gsgc-local": ({"local_size": 2, "controllers": 1}, {"controllers": 1}, {"subgroup": 4}),
     "s_coord": ({"tree_degree": 1}, {"tree_degree": 3}),
     "s_coordp": ({"tree_degree": 1}, {"tree_degree": 3}),
     "s_train": ({"tree_degree": 1}, {"tree_degree": 3}),
-    "timestamp": ({"ack_to": "senders"},),
+    "timestamp": ({"ack_to": "senders"}, {"clock": "hybrid"}),
     "transitive": ({"know": "own"},),
     "vector": ({"ack_to": "senders"}, {"know": "own"}),
 }
@@ -94,6 +94,10 @@ class Schedule:
     """After which a process that crashed, was cut off or could not join is started again; None: never."""
     links: LinkModel | None
     """What datagrams travel over; None if each takes a time of its own."""
+    zones: int
+    """Zones that members are in; 0 for none."""
+    adaptive: bool
+    """Whether the first member of a view searches for a good step."""
     faults: tuple[Fault, ...]
     """In the order in which they begin."""
 
@@ -136,6 +140,9 @@ class Schedule:
             "reordering": self.reorder > 0,
             "evicts": self.evicts and self.exclude_after_s is not None,
             "together": self.is_together,
+            "zones": self.zones > 0,
+            "adaptive": self.adaptive,
+            "hybrid-clocks": ("clock", "hybrid") in self.options,
             f"deliver-{self.deliver}": True,
             "calm": not self.faults,
             "queues": self.links is not None,
@@ -160,7 +167,7 @@ class Schedule:
 
 def make_schedule(seed: int) -> Schedule:
     """Draw a schedule; protocols take turns with seeds."""
-    rng = random.Random(f"schedule {seed}")
+    rng, later = random.Random(f"schedule {seed}"), random.Random(f"later {seed}")
     names = live_protocols()
     protocol = names[seed % len(names)]
     members = _members(rng)
@@ -205,6 +212,8 @@ def make_schedule(seed: int) -> Schedule:
         evicts=rng.random() < 0.3,
         supervisor_s=rng.choice((None, None, None, None, 0.0, 0.05)),
         links=links,
+        zones=later.choice((0, 2, 3)) if protocol == "gsgc-local" else 0,
+        adaptive=later.random() < 0.15,
         faults=faults,
     )
 

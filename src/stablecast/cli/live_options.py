@@ -19,3 +19,7 @@ SetOption = Annotated[
         show_default=False,
     ),
 ]
+AdaptiveOption = Annotated[
+    bool,
+    typer.Option("--adaptive", help="Let the first member search for a good step while the group runs."),
+]

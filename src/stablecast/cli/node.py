@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from stablecast.cli.live_options import ProtocolOption, SetOption
+from stablecast.cli.live_options import AdaptiveOption, ProtocolOption, SetOption
 from stablecast.cli.output import WRONG_USAGE, complain
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def node_command(
     ] = None,
     protocol: ProtocolOption = "gsgc",
     set_: SetOption = None,
+    adaptive: AdaptiveOption = False,
     key_file: Annotated[
         Path | None,
         typer.Option(help="The group's key; otherwise the variable STABLECAST_KEY.", show_default=False),
@@ -33,7 +34,9 @@ def node_command(
     member: Annotated[
         str, typer.Option(help="This member's name; its address by default.", show_default=False)
     ] = "",
-    zone: Annotated[str, typer.Option(help="Where this member is.", show_default=False)] = "",
+    zone: Annotated[
+        str, typer.Option(help="Where this member is; gsgc-local gossips within zones.", show_default=False)
+    ] = "",
     advertise: Annotated[
         str | None,
         typer.Option(help="Address that others reach this member at, if not --bind.", show_default=False),
@@ -59,6 +62,7 @@ def node_command(
 
     from stablecast.cli.node_session import NodeSession
     from stablecast.engine.choice import read_options
+    from stablecast.engine.pace import PaceOptions
     from stablecast.errors import BindFailed, JoinFailed
 
     settings: dict[str, Any] = {
@@ -66,6 +70,7 @@ def node_command(
         "seeds": tuple(seed or ()),
         "protocol": protocol,
         "protocol_options": read_options(protocol, set_ or ()),
+        "pace": PaceOptions(adaptive=adaptive),
         "key": _key(key_file),
         "member": member,
         "zone": zone,
@@ -76,6 +81,7 @@ def node_command(
     words = ["stablecast", "node", "--group", group]
     words += ["--protocol", protocol] if protocol != "gsgc" else []
     words += [word for each in set_ or () for word in ("--set", each)]
+    words += ["--adaptive"] if adaptive else []
     words += ["--key-file", str(key_file)] if key_file is not None else []
     words += ["--insecure"] if insecure else []
     log = _log(trace)

@@ -91,6 +91,12 @@ def show(result: LiveResult) -> None:
         ("kept by a member, most / mean", f"{result.peak_bytes_max:,} / {result.peak_bytes_mean:,.0f} bytes"),
         ("datagrams", f"{result.datagrams:,}, {result.sent_bytes:,} bytes"),
         ("frames of data / others / repairs", _bytes(result)),
+        *(
+            (("for another site", f"{result.across_datagrams:,}, {result.across_bytes:,} bytes"),)
+            if result.across_datagrams
+            else ()
+        ),
+        ("step at the end", f"{result.step_us / 1000:,.3f} ms"),
         ("link queue, most / mean", f"{result.queue_max:,} / {result.queue_mean:.2f}"),
         ("processor queue, most", f"{result.host_queue_max:,}"),
         ("lost / dropped", f"{result.lost:,} / {result.dropped:,}"),

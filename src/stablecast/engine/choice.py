@@ -3,16 +3,17 @@
 Who joins names a protocol (by its name, by the path of a file that defines one, or as a ``Protocol``) and may
 give options, which are those of ``stablecast simulate PROTOCOL``.  Three things settle its parameters:
 
-1. What belongs to the group is set by role: times follow the group's step, timestamps are logical, and
-   results of gossip go to all.  An option that would set such a parameter is refused.
-2. The other options hold from joining on.
-3. What follows from the number of members is found anew for each view.
+1. What belongs to the group is set by role: times follow the group's step, and results of gossip go to all.
+   What a simulation models, and a live group has, is as it is.  An option that would set either is refused.
+2. The other options hold from joining on (``settable``).
+3. What follows from the members of a view, their number and their zones, is found anew for each view.
 
 All members have to make the same choice.  They compare its identity before a view takes one of them in.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,16 +42,25 @@ PS = 10**12
 RESEND_STEPS = 2
 STEERED = {Role.RESEND: RESEND_STEPS, Role.PAUSE: 1, Role.STEP: 1, Role.EVERY: 1}
 """By role, the times that follow the group's step, each with how many steps it is."""
-WORDS = {Role.CLOCK: "logical", Role.SPREAD: "both"}
-"""Clocks of different machines have nothing in common, so timestamps are logical.  Results of gossip go to
-all at once, and again with later gossip, since they may be lost."""
+WORDS = {Role.SPREAD: "both"}
+"""Results of gossip go to all at once, and again with later gossip, since they may be lost."""
 OF_THE_GROUP = {
     **dict.fromkeys(STEERED, "it follows the group's pace"),
-    Role.CLOCK: "timestamps of live groups are logical",
     Role.SPREAD: "results go to all, and with gossip",
     Role.SILENCE: "the group's views tell who has failed",
+    Role.ADMISSION: "the group's views let newcomers in",
+    Role.MODEL: "it models a network, a clock or a wire, which a live group has for real",
 }
 """By role, why an option cannot be set."""
+DEFAULTS = {Role.CLOCK: "logical", Role.TREE: "log"}
+"""By role, defaults that are others than a simulation's."""
+REFUSED = {
+    Role.CLOCK: {"physical": "stability would wait until a clock that was set back has caught up"},
+    Role.TREE: {"network": "members do not know the tree of their network"},
+}
+"""By role, words that are not accepted, and why."""
+TELLS_TIME_OF_DAY = {Role.CLOCK: "hybrid"}
+"""By role, the word with which a protocol reads the time of day."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +77,20 @@ class Choice:
         """Return the parameters that are set in a group whose step is so long."""
         return dict(self.given) | set_by_role(self.protocol, round(step_s * PS))
 
-    def sizes(self, members: int, step_s: float) -> Sizes:
-        """Return the sizes of a live group, in which every member is a source."""
+    def sizes(self, members: int, step_s: float, zones: Sequence[str] = ()) -> Sizes:
+        """Return the sizes of a live group, in which every member is a source, and may have a zone."""
         values = self.protocol.parameter_values(self.values(step_s), members)
-        return Sizes(members, members, members, 8, values, True, tuple(range(members)))
+        known = tuple(zones) if any(zones) else ()
+        return Sizes(members, members, members, 8, values, True, tuple(range(members)), zones=known)
+
+    @property
+    def reads_time_of_day(self) -> bool:
+        """Whether members have to be told the time of day."""
+        return any(
+            self.given[p.name] == p.encode(TELLS_TIME_OF_DAY[p.role])
+            for p in self.protocol.parameters
+            if p.role in TELLS_TIME_OF_DAY
+        )
 
 
 def set_by_role(protocol: Protocol, step_ps: int) -> dict[str, int]:
@@ -82,11 +102,52 @@ def set_by_role(protocol: Protocol, step_ps: int) -> dict[str, int]:
 def choose(protocol: str | Protocol, options: Mapping[str, Any] | None = None) -> Choice:
     """Return a choice of protocol and options; what a live group cannot run is refused."""
     found = live_protocol(protocol)
-    for option in options or {}:
-        _check_option(found, option)
-    given = found.encode(options or {})
+    for option, value in (options or {}).items():
+        _check_option(found, option, value)
+    accepted = settable(found)
+    given = {p.name: p.encode(None) for p in accepted.values() if p.role in DEFAULTS}
+    for option, value in (options or {}).items():
+        if value is not None:
+            given[accepted[option].name] = accepted[option].encode(value)
     found.parameter_values(given, 2)
     return Choice(found, given, str(identity_of(found, given)))
+
+
+def settable(protocol: Protocol) -> dict[str, Parameter]:
+    """Return the options of a protocol that a live group can set, as it has them."""
+    return {
+        option: dataclasses.replace(
+            parameter,
+            default=DEFAULTS.get(parameter.role, parameter.default),
+            choices={
+                word: number
+                for word, number in parameter.choices.items()
+                if word not in REFUSED.get(parameter.role, {})
+            },
+        )
+        for option, parameter in protocol.options.items()
+        if parameter.role not in OF_THE_GROUP
+    }
+
+
+def parameter_table() -> list[str]:
+    """Return the table of the docs: parameters that can be set live, and why the others cannot."""
+    having: dict[tuple[str, str, str], list[str]] = {}
+    for name in live_protocols():
+        found = find_protocol(name)
+        accepted = settable(found)
+        for option, parameter in found.options.items():
+            if option in accepted:
+                own = accepted[option]
+                shown = own.default_words or f"{own.default}"
+                told = (f"`{option}`", f"yes: {own.accepted}", f"`{shown}`")
+            else:
+                told = (f"`{option}`", f"no: {OF_THE_GROUP[parameter.role]}", "")
+            having.setdefault(told, []).append(f"`{name}`")
+    lines = ["| parameter | can be set | default | protocols |", "|---|---|---|---|"]
+    for (option, live, default), names in sorted(having.items(), key=lambda entry: entry[0]):
+        lines.append(f"| {option} | {live} | {default} | {', '.join(names)} |")
+    return lines
 
 
 def live_protocols() -> list[str]:
@@ -112,15 +173,20 @@ def absolute(protocol: str) -> str:
     return str(Path(protocol).resolve()) if is_path(protocol) else protocol
 
 
-def _check_option(protocol: Protocol, option: str) -> None:
-    known = protocol.options
-    accepted = sorted(name for name, parameter in known.items() if parameter.role not in OF_THE_GROUP)
+def _check_option(protocol: Protocol, option: str, value: Any = None) -> None:
+    known, accepted = protocol.options, settable(protocol)
     if option not in known:
-        raise unknown_name(f"option of {protocol.name}", str(option), accepted)
+        raise unknown_name(f"option of {protocol.name}", str(option), sorted(accepted))
     if option not in accepted:
         raise InvalidInput(
             f"option {option} of {protocol.name} is not accepted in a live group:"
-            f" {OF_THE_GROUP[known[option].role]} (accepted: {', '.join(accepted) or 'none'})"
+            f" {OF_THE_GROUP[known[option].role]} (accepted: {', '.join(sorted(accepted)) or 'none'})"
+        )
+    refused = REFUSED.get(known[option].role, {})
+    if isinstance(value, str) and value in refused:
+        raise InvalidInput(
+            f"{option} {value} of {protocol.name} is not accepted in a live group: {refused[value]}"
+            f" (accepted: {accepted[option].accepted})"
         )
 
 
@@ -141,6 +207,7 @@ def read_options(protocol: str | Protocol, words: Sequence[str]) -> dict[str, An
         assert found is not None
         _check_option(found, name)
         options[name] = _value_of(found.options[name], text.strip())
+        _check_option(found, name, options[name])
     return options
 
 
@@ -161,7 +228,7 @@ def identity_of(protocol: Protocol, given: Mapping[str, int]) -> Identity:
     """Return what members compare: options count where they are not at their defaults."""
     told = [
         f"{option}={_shown(parameter, given[parameter.name])}"
-        for option, parameter in sorted(protocol.options.items())
+        for option, parameter in sorted(settable(protocol).items())
         if given.get(parameter.name, parameter.encode(None)) != parameter.encode(None)
     ]
     return Identity(protocol.name, ",".join(told), _source_of(protocol))

@@ -38,7 +38,7 @@ from stablecast.engine.rows import Row
 from stablecast.engine.sealing import SEALED, Sealing
 from stablecast.engine.stats import Counters
 from stablecast.engine.tracing import Tracing
-from stablecast.engine.wire import AnyFrame, Stability, Welcome, WholeFrame
+from stablecast.engine.wire import AnyFrame, Stability, Step, Welcome, WholeFrame
 from stablecast.membership.actions import (
     Action,
     Begin,
@@ -61,7 +61,7 @@ from stablecast.multicast.streams import Kept, Stream
 LOSSES_STEPS = 4
 """Steps for which losses are counted together at least; a round trip if that is longer."""
 
-Control = Stability | Nak | SentSoFar | Progress | Alive
+Control = Stability | Step | Nak | SentSoFar | Progress | Alive
 
 _log = logging.getLogger(__name__)
 
@@ -80,6 +80,9 @@ class Output(NamedTuple):
 
 class Engine:
     """One process.
+
+    A driver whose engine ``reads_time_of_day`` tells it the time of day, with ``tell_time_of_day``, before it
+    hands over datagrams and lets timers go off.  The time of day may jump both ways.
 
     Parameters
     ----------
@@ -158,6 +161,9 @@ class Engine:
         self.tracing = Tracing(options.group, time_offset_s) if traces else None
         self.tells_releases = False
         """Whether somebody wants to hear of each release."""
+        self.reads_time_of_day = options.choice.reads_time_of_day
+        self._day_offset_s = time_offset_s
+        """What makes the engine's time the time of day, as it was told last."""
         self._rng = rng
         self._names = Names()
         self._care = Care(options.group, options.slow)
@@ -240,6 +246,12 @@ class Engine:
         """Join through contacts, or begin alone if there are none."""
         self._do(self.agreement.join(contacts, now) if contacts else self.agreement.start_alone(now), now)
         self._after(now)
+
+    def tell_time_of_day(self, seconds: float, now: float) -> None:
+        """Be told what the clock on the wall shows, in seconds since 1970; it may have been set back."""
+        self._day_offset_s = seconds - now
+        if self.in_view is not None:
+            self.in_view.tracker.set_clock(self._day_offset_s)
 
     def begin_in(self, view: View, contacts: list[Address], now: float) -> None:
         """Begin in a view that all its members are given, instead of joining one after the other.
@@ -389,6 +401,8 @@ class Engine:
             case Stability():
                 if here.data.limit is None and not here.take_stability(frame, rank, now):
                     self.counters.malformed += 1
+            case Step():
+                here.take_step(frame, rank)
             case Nak():
                 lost = here.data.answer(frame, rank, now)
                 if lost and self._trips.knows(here.view.members[rank].session):  # before, it may just be late
@@ -547,6 +561,7 @@ class Engine:
             rng=self._rng,
             trips=self._trips,
             now=now,
+            time_offset_s=self._day_offset_s,
         )
         self.own.begin(here, *begin.numbers[here.rank])
         self._tell_of_beginning(begin, labels, now)

@@ -9,7 +9,7 @@ from stablecast.engine.options import Options
 from stablecast.engine.pace import Pace
 from stablecast.engine.signs_of_life import SignsOfLife
 from stablecast.engine.tracker import Tracker
-from stablecast.engine.wire import AnyFrame, Stability
+from stablecast.engine.wire import STEP_MOST_US, AnyFrame, Stability, Step
 from stablecast.membership.actions import Randomness
 from stablecast.membership.detector import Detector
 from stablecast.membership.links import Links
@@ -18,6 +18,9 @@ from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.frames import Progress, Run
 from stablecast.multicast.round_trips import RoundTrips
 from stablecast.multicast.streams import Kept, Stream
+
+TELL_AGAIN_S = 1.0
+"""Seconds after which the step to take is told again, in case it was lost."""
 
 
 class Surroundings(Protocol):
@@ -58,6 +61,7 @@ class InView:
         rng: Randomness,
         trips: RoundTrips,
         now: float,
+        time_offset_s: float = 0.0,
     ) -> None:
         self.view = view
         self.rank = view.rank_of(session)
@@ -70,7 +74,10 @@ class InView:
         self.addresses = [member.address for member in view.members]
         self.others = [a for rank, a in enumerate(self.addresses) if rank != self.rank]
         self.options = options
-        self.pace = Pace(options.pace, self.size)
+        self.pace = Pace(options.pace, self.size, steers=self.rank == 0 < self.size - 1)
+        self._step_number = 0
+        """Of the newest step that was told, or heard of."""
+        self._tell_again_at = now
         self.detector = Detector(
             view, session, fail_after=options.fail_after, every=options.alive_every, rng=rng, now=now
         )
@@ -85,6 +92,8 @@ class InView:
             pace=self.pace,
             send=self._send_stability,
             now=now,
+            zones=[member.zone for member in view.members],
+            time_offset_s=time_offset_s,
         )
         self.data = DataPlane(
             view.id,
@@ -152,7 +161,27 @@ class InView:
 
     def take_stability(self, frame: Stability, rank: int, now: float) -> bool:
         """Take in a message of the stability protocol; tell whether it is one."""
-        return self.tracker.receive(frame, rank, now)
+        is_one = self.tracker.receive(frame, rank, now)
+        self._tell_step(now)
+        return is_one
+
+    def take_step(self, frame: Step, rank: int) -> None:
+        """Follow the member that searches for a good step."""
+        if rank == 0 and self.options.pace.adaptive and frame.number > self._step_number:
+            self._step_number = frame.number
+            self.pace.follow(frame.step_us / 1e6)
+
+    def _tell_step(self, now: float) -> None:
+        """Tell the others which step to take: when it has changed, and while it matters, if that was lost."""
+        steering = self.pace.steering
+        if steering is None:
+            return
+        again = now >= self._tell_again_at and steering.is_measuring
+        if steering.number == self._step_number and not again:
+            return
+        self._step_number, self._tell_again_at = steering.number, now + TELL_AGAIN_S
+        step_us = min(max(round(steering.step_s * 1e6), 1), STEP_MOST_US)
+        self._around.to_all(Step(self.view.id, steering.number, step_us))
 
     def take_progress(self, frame: Progress, rank: int, now: float) -> None:
         """Hear how far a member has come with a source."""
@@ -186,6 +215,7 @@ class InView:
         """Do what is due."""
         if self.data.limit is None:
             self.tracker.handle_timer(now)
+            self._tell_step(now)
         self.data.handle_timer(now)
         if now >= self.detector.next_tick:
             self.signs.tell(now)

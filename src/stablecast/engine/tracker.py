@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from stablecast.engine.pace import Pace
 from stablecast.engine.wire import Stability
 from stablecast.errors import StablecastError
 from stablecast.overlays.tree import tree_from_parents
-from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
+from stablecast.protocols.contract import GROUP, Machine, Received, Role, Sent, Surroundings
 
 RESTART_STEPS = 400
 """Steps after which an execution that has not ended is begun anew."""
@@ -30,13 +30,20 @@ ROUNDING_PS = 10**6
 AWAKE_STEPS = 8
 """Steps for which a machine goes on after the last sign that it is needed."""
 
+DAY_ONE_S = 1_767_225_600
+"""The time of day that clocks count from: the first of January 2026."""
+DAYS_MOST_US = (1 << 49) - (1 << 43)
+"""Most that they count, 17 years: hybrid stamps have room for no more, and then count like logical ones."""
+
 SendFrame = Callable[[Stability, int], None]
 """Called with a frame and a rank, or ``GROUP`` for all others."""
 
 
-def make_machine(choice: Choice, *, rank: int, members: int, step_s: float, seed: int) -> Machine:
+def make_machine(
+    choice: Choice, *, rank: int, members: int, step_s: float, seed: int, zones: Sequence[str] = ()
+) -> Machine:
     """Make one member's machine of a protocol."""
-    protocol, sizes = choice.protocol, choice.sizes(members, step_s)
+    protocol, sizes = choice.protocol, choice.sizes(members, step_s, zones)
     width = protocol.kernels.attached(sizes)
     attached = np.zeros((members, RING, width), np.int64) if width else None
     degree = max(2, math.ceil(math.log2(max(members, 2))))
@@ -58,6 +65,8 @@ class Tracker:
         pace: Pace,
         send: SendFrame,
         now: float,
+        zones: Sequence[str] = (),
+        time_offset_s: float = 0.0,
     ) -> None:
         self.view = view
         self.rank = rank
@@ -68,7 +77,9 @@ class Tracker:
         self.stable = list(bases)
         """For each source, the last part that is known to be everywhere."""
         self.pace = pace
-        self.machine = make_machine(choice, rank=rank, members=len(bases), step_s=pace.step, seed=view >> 1)
+        self.machine = make_machine(
+            choice, rank=rank, members=len(bases), step_s=pace.step, seed=view >> 1, zones=zones
+        )
         self.protocol = self.machine.protocol
         self.attaches, self.takes = self.protocol.attaches, self.protocol.takes
         self.width = self.machine.me.attached.shape[2] if self.attaches else 0
@@ -79,11 +90,19 @@ class Tracker:
         self._running = False
         self._steered = {p.name: STEERED[p.role] for p in self.protocol.parameters if p.role in STEERED}
         self._step_in_force = pace.step
+        self._ahead = [p.name for p in self.protocol.having(Role.AHEAD) if choice.reads_time_of_day]
         self.knows_own = self.protocol.runs.knows(self.machine.sizes) == "own"
         """Whether members learn of their own messages alone, so that they have to tell the others."""
         self.sends = 0
         """Messages of the protocol sent so far."""
+        self.set_clock(time_offset_s)
         self._handle(self.machine.init(0), now)
+
+    def set_clock(self, time_offset_s: float) -> None:
+        """Be told what makes this member's time the time of day, for protocols that read it."""
+        for name in self._ahead:
+            since_us = round((self._origin + time_offset_s - DAY_ONE_S) * 1e6)
+            setattr(self.machine.me.params, name, min(max(since_us, 0), DAYS_MOST_US))
 
     def _ps(self, now: float) -> int:
         """Return the time of the protocol, which stands still at the end of what its numbers hold."""
@@ -121,6 +140,8 @@ class Tracker:
         received[source] = part - self.bases[source]
         if self._awake_until < now:
             self._wake(now)
+        if self.pace.steering is not None:
+            self._measure(now)
         if self.takes:
             self._handle(self.machine.take(source, source, before, self._ps(now)), now)
 
@@ -205,6 +226,19 @@ class Tracker:
         for name, factor in self._steered.items():
             setattr(self.machine.me.params, name, round(self.pace.step * factor * PS))
 
+    def _measure(self, now: float) -> None:
+        """End a probe whose part is stable, and begin the next one if a part is not."""
+        steering = self.pace.steering
+        assert steering is not None
+        if steering.look(self.stable, now):
+            self.pace.follow(steering.step_s)
+        if not steering.is_measuring:
+            me = self.machine.me
+            unstable = np.flatnonzero(me.received > me.stable)
+            if unstable.size:
+                source = int(unstable[0])
+                steering.begin(source, self.bases[source] + int(me.received[source]), now)
+
     def _wake(self, now: float) -> None:
         self._awake_until = now + AWAKE_STEPS * self.pace.step
 
@@ -217,8 +251,12 @@ class Tracker:
     def _handle(self, sends: list[Sent], now: float) -> None:
         """Send what a call of the machine made, its own copies included, and take over what it learned."""
         self._note()
-        if not sends:
-            return
+        if sends:
+            self._send_all(sends, now)
+        if self.pace.steering is not None:
+            self._measure(now)
+
+    def _send_all(self, sends: list[Sent], now: float) -> None:
         waiting, need = deque(sends), self._has_unstable()
         while waiting:
             sent = waiting.popleft()

@@ -9,7 +9,7 @@ byte.  Tag 6 is retired: it was a message of the stability protocol in another f
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ EVERYONE = 0
 """In place of a destination session."""
 INSIDE_BYTES = 13
 """Bytes of an inside beside its frames, at most."""
+STEP_MOST_US = 3_600_000_000
+"""No step is longer than an hour."""
 
 T = TypeVar("T")
 
@@ -37,6 +39,15 @@ class Stability(Frame, tag=9, frozen=True):
     """Its arrays, one behind the other."""
     need: bool = False
     """Whether its sender knows of something that is not stable, so that others must not rest."""
+
+
+class Step(Frame, tag=15, frozen=True):
+    """The step to take, of the member that searches for it."""
+
+    view: Word
+    number: Whole
+    """Grows with each change; the largest counts."""
+    step_us: Annotated[int, msgspec.Meta(ge=1, le=STEP_MOST_US)]
 
 
 class Hello(Frame, tag=40, frozen=True):
@@ -70,7 +81,7 @@ class Piece(Frame, tag=50, frozen=True, gc=False):
     chunk: bytes
 
 
-WholeFrame = DataFrame | Stability | MembershipFrame | Hello | Welcome | Thanks
+WholeFrame = DataFrame | Stability | Step | MembershipFrame | Hello | Welcome | Thanks
 AnyFrame = WholeFrame | Piece
 
 _encoder = msgspec.msgpack.Encoder()

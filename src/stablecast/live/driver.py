@@ -71,6 +71,7 @@ class Driver:
     def start(self, contacts: list[Address]) -> None:
         """Join through contacts, or begin alone if there are none."""
         self.transport.start(self.receive)
+        self._tell_time_of_day()
         self.engine.join(contacts, self.now())
         self._do()
 
@@ -114,6 +115,7 @@ class Driver:
         if self.closed:
             return
         try:
+            self._tell_time_of_day()
             self.engine.receive(batch, self.now())
         except Exception as error:
             self._fail(error)
@@ -124,10 +126,15 @@ class Driver:
         if self.closed:
             return
         try:
+            self._tell_time_of_day()
             self.engine.handle_timer(self.now())
         except Exception as error:
             self._fail(error)
         self._do()
+
+    def _tell_time_of_day(self) -> None:
+        if self.engine.reads_time_of_day:
+            self.engine.tell_time_of_day(self.transport.time_of_day(), self.now())
 
     def _fail(self, error: Exception) -> None:
         """End as if the process had crashed: a member that works no longer must not hold the others up."""

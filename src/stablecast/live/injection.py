@@ -165,6 +165,10 @@ class InjectedTransport:
         """Return the transport's time."""
         return self._inner.now()
 
+    def time_of_day(self) -> float:
+        """Return the transport's time of day."""
+        return self._inner.time_of_day()
+
     def call_at(self, when: float, callback: Callable[[], object]) -> Cancellable:
         """Have something called by the transport's clock."""
         return self._inner.call_at(when, callback)

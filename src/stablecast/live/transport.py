@@ -82,6 +82,9 @@ class Transport(Protocol):
     def now(self) -> float:
         """Return the time in seconds, from any beginning; it never goes back."""
 
+    def time_of_day(self) -> float:
+        """Return what the clock on the wall shows, in seconds since 1970; it may be set forward and back."""
+
     def call_at(self, when: float, callback: Callable[[], object]) -> Cancellable:
         """Have something called once, at a time by ``now()``."""
 

@@ -138,6 +138,10 @@ class UdpTransport:
         """
         return time.monotonic()
 
+    def time_of_day(self) -> float:
+        """Return the system's time of day."""
+        return time.time()
+
     def call_at(self, when: float, callback: Callable[[], object]) -> Cancellable:
         """Have something called by the loop."""
         return self._loop.call_later(max(0.0, when - time.monotonic()), callback)

@@ -1,7 +1,14 @@
 """Local groups, for ``gsgc-local``: how a group is divided into them, and who of one's own has crashed.
 
-A member knows the members of its local group by their rank in it.  The first few of them are its stability
-controllers, and these know the controllers of all local groups.
+The division
+    Where it is known which zone each member is in, as views of live groups tell, a zone is a local group, or
+    several of about the same size if it has more than ``local_size`` members; members without a zone are in
+    a zone of their own.  Otherwise the whole group is divided like one zone.  Members are dealt in an order
+    that the seed draws, so whoever has the same zones and the same seed finds the same local groups.
+    The first few members of each are its stability controllers.
+
+A member knows the members of its local group by their rank in it.  Controllers know the controllers of all
+local groups.
 
 Failure detection (Figure 3) runs among the members of a local group, when ``threshold`` is above 0.  One that
 was struck off by anyone is *gone* for good: the sets of those that are gone travel with the gossip and only
@@ -11,7 +18,8 @@ grow.  One that finds itself gone takes no part any more.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -40,35 +48,56 @@ from stablecast.protocols.contract import (
 
 def group_count(sizes: Sizes) -> int:
     """Return how many local groups there are."""
-    return max(1, sizes.group // sizes.params["local_size"])
+    return sum(_parts(members, sizes) for members in _zone_sizes(sizes))
 
 
 def local_size(sizes: Sizes) -> int:
     """Return how many members the largest local group has."""
-    return -(-sizes.group // group_count(sizes))
+    return max(-(-members // _parts(members, sizes)) for members in _zone_sizes(sizes))
+
+
+def _zone_sizes(sizes: Sizes) -> Collection[int]:
+    """Return how many members each zone has; without zones all are in one."""
+    return Counter(sizes.zones).values() if sizes.zones else (sizes.group,)
+
+
+def _parts(members: int, sizes: Sizes) -> int:
+    """Return how many local groups a zone of so many members is cut into."""
+    return -(-members // sizes.params["local_size"])
 
 
 def divide(around: Surroundings) -> Placement:
-    """Divide the group, at random or by location, and draw the controllers."""
-    sizes, count = around.sizes, group_count(around.sizes)
+    """Divide the group, by zones, by location or at random, and draw the controllers."""
+    sizes = around.sizes
     n, controllers = sizes.group, sizes.params["controllers"]
-    rng = np.random.default_rng([around.seed, 0x6C6F6361])
-    if sizes.params["nearby"]:
-        groups = [rng.permutation(part) for part in np.array_split(_by_location(around.tree), count)]
-    else:
-        order = rng.permutation(n)
-        groups = [order[g::count] for g in range(count)]
+    groups = _local_groups(around)
     everyone = np.concatenate([group[:controllers] for group in groups])
     local_group, rank = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for g, group in enumerate(groups):
         local_group[group], rank[group] = g, np.arange(group.size)
     return {
         "local_group": local_group,
-        "group_count": np.full(n, count),
+        "group_count": np.full(n, len(groups)),
         "rank": rank,
         "neighbours": _lists([groups[g] for g in local_group]),
         "controllers": _lists([everyone if k < controllers else everyone[:0] for k in rank]),
     }
+
+
+def _local_groups(around: Surroundings) -> list[NDArray[np.int64]]:
+    """Return the members of each local group, the controllers first."""
+    sizes = around.sizes
+    rng = np.random.default_rng([around.seed, 0x6C6F6361])
+    if sizes.params["nearby"] and not sizes.zones:
+        parts = np.array_split(_by_location(around.tree), group_count(sizes))
+        return [rng.permutation(part) for part in parts]
+    order, groups = rng.permutation(sizes.group), []
+    zones = sizes.zones or ("",) * sizes.group
+    for zone in sorted(set(zones)):
+        inside = order[[zones[k] == zone for k in order]]
+        count = _parts(inside.size, sizes)
+        groups += [inside[g::count] for g in range(count)]
+    return groups
 
 
 def _lists(rows: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

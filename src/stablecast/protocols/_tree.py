@@ -13,6 +13,7 @@ from stablecast.protocols.contract import (
     Parameter,
     Place,
     Placement,
+    Role,
     Sizes,
     Surroundings,
 )
@@ -26,6 +27,7 @@ TREE_DEGREE = Parameter(
     "Children of a member in the logical tree: a number; log for the logarithm of the number of members,"
     " rounded up; or network for the tree of the network itself.",
     choices={"network": NETWORK, "log": LOGARITHMIC},
+    role=Role.TREE,
     least=1,
 )
 

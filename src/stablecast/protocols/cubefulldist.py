@@ -263,6 +263,7 @@ PROTOCOL = Protocol(
             FLAG,
             False,
             "Let the set of members take no bytes on the wire, as in the paper.",
+            role=Role.MODEL,
         ),
         Parameter(
             "links",

@@ -287,6 +287,7 @@ PROTOCOL = Protocol(
             "Steps that a new member waits after the last newcomer before it takes part in a round; above 0"
             " only together with --threshold-steps.",
             unit="steps",
+            role=Role.ADMISSION,
             least=0,
         ),
     ),

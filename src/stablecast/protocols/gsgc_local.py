@@ -3,7 +3,8 @@
 Promise
     As ``gsgc``'s: a member calls a message stable only after everyone who was not struck off had received it.
 How it works
-    The group is divided into local groups; the first few members of each are its stability controllers.  In
+    The group is divided into local groups, by the members' zones where these are known
+    (:mod:`stablecast.protocols._local_groups`); the first few of each are its stability controllers.  In
     the first phase members gossip minimum and set, as in ``gsgc``, within their local group.  Whoever has
     all of it tells the controllers and, without failure detection, falls silent, but for a message to one of
     them every few steps, in case that was lost.  A controller that has it adds the local minimum to the
@@ -313,7 +314,7 @@ PROTOCOL = Protocol(
             above=0,
         ),
         THRESHOLD,
-        Parameter("local_size", WHOLE, 50, "Members of a local group.", least=1),
+        Parameter("local_size", WHOLE, 50, "Most members of a local group; a larger zone is cut.", least=1),
         Parameter(
             "controllers",
             WHOLE,
@@ -336,6 +337,7 @@ PROTOCOL = Protocol(
             FLAG,
             False,
             "Form local groups of members that are near one another, instead of drawing them at random.",
+            role=Role.MODEL,
         ),
     ),
 )

@@ -192,7 +192,7 @@ def tick(me: State, now: int) -> int:
         look_at(me, column)
     since_set = now % me.params.sync
     reading = now - since_set + read(since_set, me.offset, me.drift)
-    me.last = stamp(me.params.clock, me.last, reading)
+    me.last = stamp(me.params.clock, me.last, reading, me.params.ahead)
     return me.last
 
 
@@ -366,6 +366,7 @@ PROTOCOL = Protocol(
             0.0,
             "Most that two members' clocks differ at any time.",
             unit="us",
+            role=Role.MODEL,
             least=0,
             most=SKEW_MAX_PS / PS_PER["us"],
         ),
@@ -376,6 +377,7 @@ PROTOCOL = Protocol(
             "Most that the rate of a member's clock is off, in parts per million; the skew bounds what it"
             " comes to.",
             unit="ppm",
+            role=Role.MODEL,
             least=0,
             most=DRIFT_MAX_PPM,
             scale=PPB_OF_PPM,
@@ -386,12 +388,22 @@ PROTOCOL = Protocol(
             60.0,
             "Time between two moments at which all clocks are set right again.",
             unit="s",
+            role=Role.MODEL,
             above=0,
             most=HORIZON_MAX_PS / PS_PER["s"],
         ),
         ACK_TO,
-        Parameter("stamp_bytes", WHOLE, 8, "Bytes of a timestamp on the wire.", least=1, most=64),
+        Parameter(
+            "stamp_bytes",
+            WHOLE,
+            8,
+            "Bytes of a timestamp on the wire.",
+            role=Role.MODEL,
+            least=1,
+            most=64,
+        ),
         hidden("offsets", Role.DERIVED),
+        hidden("ahead", Role.AHEAD),
     ),
     resolve=resolve,
     check=check,

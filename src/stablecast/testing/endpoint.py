@@ -11,6 +11,8 @@ from stablecast.membership.view import Address
 from stablecast.testing.clock import Scheduler
 
 DATAGRAMS_A_WAKE_UP = 64
+BEGINNING_S = 1_780_000_000.0
+"""The time of day at which clocks begin that are right."""
 
 
 class Carrier(Protocol):
@@ -70,6 +72,8 @@ class MemoryTransport:
         self.largest = network.largest
         self.stats = TransportStats()
         self.seed: int | None = seed
+        self.clock_ahead_s = 0.0
+        """By how much its clock on the wall is wrong."""
         self.paused = False
         self.crashed = False
         self.late: list[ProcessTimer] = []
@@ -111,6 +115,10 @@ class MemoryTransport:
     def now(self) -> float:
         """Return the network's time."""
         return self._scheduler.time()
+
+    def time_of_day(self) -> float:
+        """Return what this process's clock shows: the network's time since a day of 2026, as it is set."""
+        return BEGINNING_S + self.now() + self.clock_ahead_s
 
     def call_at(self, when: float, callback: Callable[[], object]) -> ProcessTimer:
         """Have something called, unless this process is paused or has crashed."""

@@ -142,6 +142,10 @@ class Network:
         """Let a paused process go on: it takes what has come, and late timers fire."""
         self._living(place).resume()
 
+    def set_clock(self, place: Place, ahead_s: float) -> None:
+        """Set a process's clock on the wall: so many seconds ahead of the network's time, or behind it."""
+        self._living(place).clock_ahead_s = ahead_s
+
     def carry(self, datagram: bytes, sender: Address, to: Sequence[Address]) -> None:
         """Take a datagram from a transport to others; transports call this."""
         counts, links = self.datagrams, self.links

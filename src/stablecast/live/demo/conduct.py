@@ -134,6 +134,8 @@ class Conductor:
             group=GROUP,
             protocol=absolute(plan.options.protocol),
             protocol_options=plan.options.protocol_options,
+            zone=plan.zone(name),
+            adaptive=plan.options.adaptive,
             key=self._key,
             seeds=seeds,
             share=plan.shares[name],

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from stablecast.engine.pace import PaceOptions
 from stablecast.engine.results import Delivery
 from stablecast.errors import StablecastError
 from stablecast.live.demo.plan import payload_of
@@ -46,6 +47,8 @@ class Part:
     protocol: str
     """A name, or a path that every process finds."""
     protocol_options: dict[str, Any]
+    zone: str
+    adaptive: bool
     key: bytes
     seeds: tuple[str, ...]
     share: int
@@ -119,6 +122,8 @@ class Player:
             seeds=part.seeds,
             protocol=part.protocol,
             protocol_options=part.protocol_options,
+            zone=part.zone,
+            pace=PaceOptions(adaptive=part.adaptive),
             key=part.key,
             member=part.name,
             transport=InjectedTransport(udp, part.injection),

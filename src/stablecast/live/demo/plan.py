@@ -44,6 +44,10 @@ class DemoOptions:
     """A name, or the path of a file that defines a protocol."""
     set: tuple[str, ...] = ()
     """Options of the protocol, each as ``name=value``."""
+    zones: int = 0
+    """Zones that members are in, one after the other; 0 for none."""
+    adaptive: bool = False
+    """Whether the first member searches for a good step."""
     seed: int = 0
     size: int = 100
     """Bytes of a message."""
@@ -60,6 +64,7 @@ class DemoOptions:
         _check_range("--loss", self.loss, 0, LOSS_MOST)
         # A part with less than half of the members would go on under another name.
         _check_range("--kill", self.kill, 0, self.members // 2)
+        _check_range("--zones", self.zones, 0, self.members)
         _check_range("--seed", self.seed, 0, 2**63 - 1)
         _check_range("--size", self.size, 0, LARGEST_PAYLOAD)
         _check_range("--duplicate", self.duplicate, 0, 1)
@@ -99,6 +104,8 @@ class DemoOptions:
             value = getattr(self, field.name)
             if field.name == "set":
                 words += [word for each in self.set for word in ("--set", each)]
+            elif field.name == "adaptive":
+                words += ["--adaptive"] if value else []
             elif value != field.default or field.name in ("members", "messages", "protocol", "seed"):
                 words += [f"--{field.name}", f"{value:g}" if isinstance(value, float) else str(value)]
         return shlex.join(words)
@@ -144,6 +151,11 @@ class Plan:
             return self.shares[name]
         share = min(1.0, self.kills[kills_done].share + AHEAD)
         return math.ceil(self.shares[name] * share)
+
+    def zone(self, name: str) -> str:
+        """Return the zone that a member is in; empty if there are none."""
+        options = self.options
+        return f"zone{self.names.index(name) * options.zones // options.members + 1}" if options.zones else ""
 
     def injection(self, name: str) -> Injection:
         """Return the faults of what a member sends."""

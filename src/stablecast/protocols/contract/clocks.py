@@ -96,12 +96,13 @@ def logical_merge(last: int, received: int) -> int:
 
 
 @kernel
-def hybrid_stamp(last: int, reading_ps: int) -> int:
+def hybrid_stamp(last: int, reading_ps: int, ahead_us: int = 0) -> int:
     """Return the reading with counter 0, or one more than the last where that is not above it.
 
-    A counter that is full carries into the microseconds, so stamps rise whatever the rate.
+    A counter that is full carries into the microseconds, so stamps rise whatever the rate.  ``ahead_us`` is
+    added to the reading: the picoseconds of a time of day would not fit.
     """
-    return max(reading_ps // TICK_PS << COUNTER_BITS, last + 1)
+    return max(reading_ps // TICK_PS + ahead_us << COUNTER_BITS, last + 1)
 
 
 @kernel
@@ -117,12 +118,15 @@ def hybrid_time_ps(stamp: int) -> int:
 
 
 @kernel
-def stamp(kind: int, last: int, reading_ps: int) -> int:
-    """Return the stamp of a message to send, which is the member's last from then on."""
+def stamp(kind: int, last: int, reading_ps: int, ahead_us: int = 0) -> int:
+    """Return the stamp of a message to send, which is the member's last from then on.
+
+    A hybrid clock is ahead of the reading by ``ahead_us``.
+    """
     if kind == LOGICAL:
         return logical_stamp(last, reading_ps)
     if kind == HYBRID:
-        return hybrid_stamp(last, reading_ps)
+        return hybrid_stamp(last, reading_ps, ahead_us)
     return physical_stamp(last, reading_ps)
 
 

@@ -48,6 +48,8 @@ class Sizes:
     """For each column, the member whose messages are numbered in it; empty if that is not known."""
     audiences: tuple[tuple[int, ...], ...] = ()
     """For each column, the members that its messages are for; empty if that is everyone."""
+    zones: tuple[str, ...] = ()
+    """For each member, what the place is called where it is; empty if that is not known."""
 
 
 Length = Callable[[Sizes], int]

@@ -14,7 +14,10 @@ role             what the parameter is, and who asks for it
 ``RESEND``       time until an unanswered message is sent again, 0 for never; live groups set it
 ``FANOUT``       members that a member sends to in one step; omissions are drawn among them
 ``SILENCE``      steps of silence after which a member is struck off, 0 for never; without it nobody joins
-``CLOCK``        what timestamps are read from; live groups choose ``logical``
+``ADMISSION``    how newcomers are let in; views of live groups do that
+``MODEL``        what the simulated network, clocks or wire are like; live groups have them for real
+``TREE``         children of a member in a logical tree; in live groups ``log`` unless said, never ``network``
+``CLOCK``        what timestamps are read from; in live groups ``logical`` unless said, never ``physical``
 ``SPREAD``       how a result reaches the others; live groups choose ``both``
 ``RELAY``        whether messages to all are passed on from member to member: the run's ``cast`` sets it
 ``EXECUTIONS``   executions of the run, 0 for no limit
@@ -24,6 +27,7 @@ role             what the parameter is, and who asks for it
 ``INTERVAL``     picoseconds between two data messages of a sender
 ``DATA_BYTES``   payload of a data message
 ``DATA_LOSS``    probability that a receiver loses a multicast data message, in billionths
+``AHEAD``        microseconds that the time of day is ahead of a member's own time; live groups set it
 ``DERIVED``      a constant of the protocol, or what its ``resolve`` sets; nobody else does
 ===============  =============================================================================================
 
@@ -55,6 +59,9 @@ class Role(enum.StrEnum):
     RESEND = "resend"
     FANOUT = "fanout"
     SILENCE = "silence"
+    ADMISSION = "admission"
+    MODEL = "model"
+    TREE = "tree"
     CLOCK = "clock"
     SPREAD = "spread"
     RELAY = "relay"
@@ -65,6 +72,7 @@ class Role(enum.StrEnum):
     INTERVAL = "interval"
     DATA_BYTES = "data_bytes"
     DATA_LOSS = "data_loss"
+    AHEAD = "ahead"
     DERIVED = "derived"
 
     @property

@@ -46,6 +46,10 @@ SOCKET_DATAGRAMS = 1000
 AFTER_FAULTS_S = 2.0
 """Beyond the silence after which a member counts as failed, for the group to agree after the last fault."""
 DATAGRAM = 0
+FIRST_MESSAGE, CLOCK = 1, 2
+"""What is drawn for each member: when it sends first, and how wrong its clock is."""
+BEGINNING_S = 1_780_000_000.0
+"""The time of day at which a run begins."""
 
 Write = Callable[[list[Row]], None]
 
@@ -57,6 +61,9 @@ class Seat:
     number: int
     name: str
     address: Address
+    zone: str = ""
+    clock_ahead_s: float = 0.0
+    """By how much its clock on the wall is wrong."""
     engine: Engine | None = None
     """None before it joins, and after it crashed or left."""
     timer: Entry | None = None
@@ -92,7 +99,13 @@ class LiveDriver:
             is_silent=lambda member: self.seats[member].engine is None,
         )
         names = member_names(setup.topology.member_count)
-        self.seats = [Seat(k, name, address_of(k)) for k, name in enumerate(names)]
+        self.seats = [
+            Seat(k, name, address_of(k), setup.zone_of(k), setup.clock_skew_ms / 1e3 * self._draw(k, CLOCK))
+            for k, name in enumerate(names)
+        ]
+        self.across_datagrams = 0
+        """Copies of datagrams that were sent to members of another zone; and their bytes."""
+        self.across_bytes = 0
         self.past: list[Engine] = []
         """Engines of members that are gone."""
         self.unsettled = 0
@@ -119,6 +132,10 @@ class LiveDriver:
             return False
         return self.calendar.now_ps >= max(until, self._over_from_ps)
 
+    def _draw(self, member: int, what: int) -> float:
+        """Draw a number of a member's, from 0 to below 1."""
+        return float(uniform(self.setup.seed, MEMBER_STREAM + member, what))
+
     def _look_whether_over(self) -> None:
         self.calendar.stopped = self.is_over
 
@@ -139,7 +156,7 @@ class LiveDriver:
     def _make_engine(self, seat: Seat) -> None:
         seed = f"{self.setup.seed}/{seat.number}"
         seat.engine = Engine(
-            replace(self.setup.options, member=seat.name),
+            replace(self.setup.options, member=seat.name, zone=seat.zone),
             address=seat.address,
             largest=self.setup.membership.largest,
             rng=random.Random(seed),
@@ -147,6 +164,7 @@ class LiveDriver:
             traces=self._write is not None,
             sealing=self._sealing,
         )
+        self._tell_time_of_day(seat)
 
     def _contacts(self) -> list[Address]:
         return [seat.address for seat in self.seats[: min(CONTACTS, self.setup.schedule.initial)]]
@@ -176,7 +194,7 @@ class LiveDriver:
         self.sends_until_ps = now_ps + round(self.setup.seconds * PS_PER_S)
         self.calendar.add(max(self.sends_until_ps, self._over_from_ps), 0, self._look_whether_over)
         for member in self.setup.sender_members().tolist():
-            first_ps = int(uniform(self.setup.seed, MEMBER_STREAM + member, 1) * interval_ps)
+            first_ps = int(self._draw(member, FIRST_MESSAGE) * interval_ps)
             self._set_message(self.seats[member], now_ps + first_ps)
 
     @property
@@ -220,6 +238,7 @@ class LiveDriver:
         if seat.engine is None or seat.side != source.side:
             return
         if seat.socket is None:
+            self._tell_time_of_day(seat)
             seat.engine.receive([(letter.payload, source.address)], self.now_s)
             self._do(seat)
         elif len(seat.socket) < SOCKET_DATAGRAMS:
@@ -236,8 +255,14 @@ class LiveDriver:
     def _handle_timer(self, seat: Seat) -> None:
         seat.timer = None
         if seat.engine is not None and seat.socket is None:
+            self._tell_time_of_day(seat)
             seat.engine.handle_timer(self.now_s)
             self._do(seat)
+
+    def _tell_time_of_day(self, seat: Seat) -> None:
+        if seat.engine is not None and seat.engine.reads_time_of_day:
+            now_s = self.now_s
+            seat.engine.tell_time_of_day(BEGINNING_S + now_s + seat.clock_ahead_s, now_s)
 
     def _set_timer(self, seat: Seat, engine: Engine) -> None:
         """Have the engine called when it wants to be, in whole microseconds, and not before the next one.
@@ -302,11 +327,16 @@ class LiveDriver:
 
     def _send(self, seat: Seat, datagram: bytes, to: list[int], *, is_for_all: bool) -> None:
         size = len(datagram) + self.setup.costs.header_bytes
+        elsewhere = [self.seats[k].zone for k in to if self.seats[k].zone != seat.zone]
         letter = Letter(DATAGRAM, seat.number, GROUP, size, payload=datagram, comes_back=False)
         if is_for_all and self.setup.ip_multicast:
+            copies = len(set(elsewhere))
             self.network.post(letter)
         else:
+            copies = len(elsewhere)
             self.network.post_to_each(letter, to)
+        self.across_datagrams += copies
+        self.across_bytes += copies * size
 
     def _all_are_in(self) -> bool:
         """Tell whether all that are there from the start, and not gone again, are in one view."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from stablecast.engine.choice import OF_THE_GROUP, live_protocol
+from stablecast.engine.choice import live_protocol, settable
 from stablecast.engine.options import Options as EngineOptions
 from stablecast.errors import unknown_name
 from stablecast.protocols.contract import Protocol
@@ -79,11 +79,7 @@ def live_options(protocol: str | Protocol) -> dict[str, Option]:
     """Return the options of a simulated live group of a protocol, by name."""
     found = live_protocol(protocol)
     panel = f"Options of {found.name}"
-    own = {
-        name: option_of(parameter, panel)
-        for name, parameter in found.options.items()
-        if parameter.role not in OF_THE_GROUP
-    }
+    own = {name: option_of(parameter, panel) for name, parameter in settable(found).items()}
     return live_run_options() | own
 
 
@@ -117,14 +113,13 @@ def live_setup(given: Mapping[str, Any]) -> LiveSetup:
     protocol = wanted[PROTOCOL]
     named: Named = _made(Named, wanted)
     shape = {name: wanted[name] for name in knobs_of(Shape) if name in wanted}
-    seeded = {} if named.topology == "star" else {"seed": wanted.get("seed", 0)}
     changes = {name: wanted[name] for name in knobs_of(Costs) if name in wanted}
     shared = {name for names in SHARED.values() for name in names}
     own = {*knobs_of(LiveSetup), *shared}
     params = {name: wanted[name] for name in live_protocol(protocol).options if name in wanted}
     return LiveSetup(
         protocol=protocol,
-        topology=make_topology(named.topology, **shape, **seeded),
+        topology=make_topology(named.topology, **shape, seed=wanted.get("seed", 0)),
         costs=make_costs(named.costs, **changes),
         membership=_made(Membership, wanted),
         params=params,

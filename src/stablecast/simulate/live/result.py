@@ -57,6 +57,11 @@ class LiveResult:
     """Bytes of frames, one copy each: messages, all else, and repairs."""
     control_bytes_sent: int
     repair_bytes_sent: int
+    across_datagrams: int
+    """Copies of datagrams for members of another site, with IP multicast one for each; and their bytes."""
+    across_bytes: int
+    step_us: float
+    """Time between two steps of the stability protocol at the end, the mean of all members."""
     hop_bytes: int
     """Bytes on all hops, with the header of each packet."""
     packet_hops: int

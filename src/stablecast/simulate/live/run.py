@@ -98,6 +98,7 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
     stable = meter.time_to_stable_us() or (None,) * 4
     delivery = meter.time_to_delivery_us() or (None, None, None, 0.0)
     views = Counter(engine.view.id for engine in there if engine.view is not None)
+    steps_s = [engine.in_view.pace.step for engine in there if engine.in_view is not None]
     peaks = [each.peak_bytes for each in counters]
     return LiveResult(
         protocol=setup.options.choice.protocol.name,
@@ -126,6 +127,9 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
         data_bytes_sent=sum(each.data_bytes for each in counters),
         control_bytes_sent=sum(each.control_bytes for each in counters),
         repair_bytes_sent=sum(each.repair_bytes for each in counters),
+        across_datagrams=driver.across_datagrams,
+        across_bytes=driver.across_bytes,
+        step_us=sum(steps_s) / len(steps_s) * 1e6 if steps_s else 0.0,
         hop_bytes=network.hop_bytes[DATAGRAM],
         packet_hops=network.packet_hops[DATAGRAM],
         peak_bytes_max=max(peaks, default=0),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stablecast.engine.attached import members_most
 from stablecast.engine.options import POLICIES, Options
+from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import Costs
@@ -55,6 +56,16 @@ class Membership:
     )
     alive_every: float = knob(
         Options.alive_every, "Seconds between two rounds of signs of life.", panel=LIVE, above=0
+    )
+    pace_step_s: float | None = knob(
+        None,
+        "Seconds between two steps of the protocol; with --adaptive the least.",
+        panel=LIVE,
+        above=0,
+        implied="0.0006 for each member, at least 0.002",
+    )
+    adaptive: bool = knob(
+        False, "Let the first member search for a good step while the group runs.", panel=LIVE
     )
     largest: int = knob(1400, "Most bytes of a datagram.", panel=LIVE, least=512, most=65_000)
 
@@ -104,6 +115,12 @@ class LiveSetup:
         panel=LIVE,
         least=0,
     )
+    clock_skew_ms: float = knob(
+        0.0,
+        "Most that the clocks on two members' walls differ; protocols with hybrid clocks read them.",
+        panel=LIVE,
+        least=0,
+    )
     encrypted: bool = knob(
         False,
         "Seal datagrams with a cipher, as members do: slower, with the same result.",
@@ -126,7 +143,7 @@ class LiveSetup:
 
     @cached_property
     def options(self) -> Options:
-        """What every member is told; names are added by who makes the members."""
+        """What every member is told; names and zones are added by who makes the members."""
         told = self.membership
         return Options(
             group="simulated",
@@ -139,12 +156,17 @@ class LiveSetup:
             short_s=told.short_s,
             fail_after=told.fail_after,
             alive_every=told.alive_every,
+            pace=PaceOptions(step_s=told.pace_step_s, adaptive=told.adaptive),
         )
 
     @cached_property
     def schedule(self) -> Schedule:
         """The faults, read."""
         return read_schedule(self.faults, self.topology.member_count, pauses=True)
+
+    def zone_of(self, member: int) -> str:
+        """Return the zone that a member is in: its site, if the network has sites."""
+        return f"site{self.topology.sites[member]}" if self.topology.sites else ""
 
     @property
     def sender_count(self) -> int:

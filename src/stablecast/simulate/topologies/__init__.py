@@ -60,6 +60,8 @@ class Topology:
     """The links besides the tree and all delays; None where the tree is the whole network."""
     cast: str = "multicast"
     """How a message to all travels here unless told otherwise, one of ``CASTS``."""
+    sites: tuple[int, ...] = ()
+    """The site that each member is at, from 0; empty where there are no sites."""
 
     def __post_init__(self) -> None:
         if self.cast not in CASTS:

@@ -14,6 +14,7 @@ from stablecast.simulate.topologies import Topology
 from stablecast.simulate.topologies.balanced import balanced
 from stablecast.simulate.topologies.random_graph import random_graph
 from stablecast.simulate.topologies.random_tree import random_tree
+from stablecast.simulate.topologies.sites import sites
 from stablecast.simulate.topologies.star import star
 from stablecast.simulate.topologies.transit_stub import transit_stub
 from stablecast.simulate.topologies.tree import tree
@@ -25,6 +26,7 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "random-graph": random_graph,
     "transit-stub": transit_stub,
     "star": star,
+    "sites": sites,
 }
 
 
@@ -71,28 +73,33 @@ class Shape:
     extra_links: int | None = _shape(
         "So many more links from transit nodes to stubs, and as many between stubs", "extra_links"
     )
+    sites: int | None = _shape("Local networks that are far apart", "sites")
     delay_max_us: float | None = _shape("Longest delay of a link in microseconds", "delay_max_us")
 
     def __post_init__(self) -> None:
         check_knobs(self)
 
 
+SEED = "seed"
 PAPER_COSTS = {"random-graph": "links-only"}
 """Costs of the paper that a topology is from, where they are not those of the first one."""
 
 
 def topology(name: str, **options: float | None) -> Topology:
-    """Build the topology of that name; an option that is None keeps the topology's default."""
+    """Build the topology of that name; an option that is None keeps the topology's default.
+
+    A ``seed`` may be given to every topology; one that draws nothing does without.
+    """
     if name not in TOPOLOGIES:
         raise unknown_name("topology", name, TOPOLOGIES)
     build = TOPOLOGIES[name]
     taken = inspect.signature(build).parameters
     given = {key: value for key, value in options.items() if value is not None}
     for key in given:
-        if key not in taken:
+        if key not in taken and key != SEED:
             accepted = ", ".join(_flag(option) for option in taken)
             raise InvalidInput(f"topology '{name}' has no option {_flag(key)} (accepted: {accepted})")
-    return build(**given)
+    return build(**{key: value for key, value in given.items() if key in taken})
 
 
 def _flag(option: str) -> str:
