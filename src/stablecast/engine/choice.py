@@ -67,10 +67,10 @@ class Choice:
         """Return the parameters that are set in a group whose step is so long."""
         return dict(self.given) | set_by_role(self.protocol, round(step_s * PS))
 
-    def sizes(self, members: int, step_s: float) -> Sizes:
-        """Return the sizes of a live group, in which every member is a source."""
+    def sizes(self, members: int, step_s: float, *, audiences: tuple[tuple[int, ...], ...] = ()) -> Sizes:
+        """Return the sizes of a live group, in which every member is a source; with whom each is for."""
         values = self.protocol.parameter_values(self.values(step_s), members)
-        return Sizes(members, members, members, 8, values, True, tuple(range(members)))
+        return Sizes(members, members, members, 8, values, True, tuple(range(members)), audiences)
 
 
 def set_by_role(protocol: Protocol, step_ps: int) -> dict[str, int]:
@@ -105,6 +105,21 @@ def live_protocol(named: str | Protocol) -> Protocol:
             f" {', '.join(live_protocols())}, or a file)"
         )
     return found
+
+
+def check_receivers(protocol: Protocol) -> None:
+    """Refuse a protocol in whose groups every member has to receive from every sender."""
+    if not takes_receivers(protocol):
+        accepted = [name for name in live_protocols() if takes_receivers(find_protocol(name))]
+        raise InvalidInput(
+            f"{protocol.name} needs all members as receivers of all senders (accepted: receives=True, or one"
+            f" of {', '.join(accepted)})"
+        )
+
+
+def takes_receivers(protocol: Protocol) -> bool:
+    """Tell whether members of a live group of this protocol may receive from some senders alone."""
+    return protocol.runs.groups_may_differ or protocol.runs.by_minimum
 
 
 def absolute(protocol: str) -> str:

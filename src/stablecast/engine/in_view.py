@@ -11,6 +11,7 @@ from stablecast.engine.signs_of_life import SignsOfLife
 from stablecast.engine.tracker import Tracker
 from stablecast.engine.wire import AnyFrame, Stability
 from stablecast.membership.actions import Randomness
+from stablecast.membership.audiences import Audiences
 from stablecast.membership.detector import Detector
 from stablecast.membership.links import Links
 from stablecast.membership.view import View
@@ -28,6 +29,9 @@ class Surroundings(Protocol):
 
     def to_all(self, frame: AnyFrame) -> None:
         """Send a frame to all other members."""
+
+    def to_audience(self, frame: AnyFrame) -> None:
+        """Send a frame to all who receive from this member."""
 
     def took(self, source: int, stream: Stream, run: Run, now: float) -> None:
         """Take note of a run that has joined its source's prefix."""
@@ -69,6 +73,15 @@ class InView:
         self.ranks = {member.session: rank for rank, member in enumerate(view.members)}
         self.addresses = [member.address for member in view.members]
         self.others = [a for rank, a in enumerate(self.addresses) if rank != self.rank]
+        self.audiences = Audiences(view.members)
+        """Who receives whom."""
+        self.audience = self.others
+        """The addresses of those who receive from this member."""
+        if not self.audiences.is_whole:
+            self.audience = [self.addresses[rank] for rank in self.audiences.of(self.rank)]
+        me = view.members[self.rank]
+        self.delivers_own = me.receives_from(me)
+        """Whether its own messages are delivered to this member."""
         self.options = options
         self.pace = Pace(options.pace, self.size)
         self.detector = Detector(
@@ -85,6 +98,7 @@ class InView:
             pace=self.pace,
             send=self._send_stability,
             now=now,
+            audiences=self.audiences,
         )
         self.data = DataPlane(
             view.id,
@@ -92,6 +106,7 @@ class InView:
             sessions=view.sessions,
             labels=self.labels,
             numbers=numbers,
+            audiences=self.audiences,
             policy=options.policy,
             copies=options.copies,
             short_s=options.short_s,
@@ -124,6 +139,10 @@ class InView:
     def me(self) -> str:
         """What this member is called."""
         return self.labels[self.rank]
+
+    def for_whom(self, source: int) -> tuple[str, ...]:
+        """Return what those are called who are to have a source's messages, itself among them."""
+        return tuple(self.labels[rank] for rank in self.audiences.with_source(source))
 
     # Data
 
@@ -170,7 +189,7 @@ class InView:
         if oldest is None:
             return ()
         _, source, last = oldest
-        lacking = [rank for rank, part in enumerate(self.data.has.column(source)) if part < last]
+        lacking = self.data.lacking(source, last)
         return tuple(self.labels[rank] for rank in lacking if self.links.hears(rank))
 
     # Time
