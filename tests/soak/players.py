@@ -16,7 +16,7 @@ from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import Address
 from stablecast.testing.endpoint import MemoryTransport
 from tests.soak.history import HistoryRequest
-from tests.soak.schedules import Schedule
+from tests.soak.schedules import Schedule, draw_part
 from tests.soak.strangers import SealWatch
 from tests.soak.watched import Watched
 from tests.soak.witness import Knowledge, Witness
@@ -45,8 +45,11 @@ def options_of(schedule: Schedule, name: str) -> Options:
         evict_after=2 if schedule.evicts else None,
         ban=3 * patience,
     )
+    sends, receives = draw_part(schedule.seed, name) if schedule.receivers_differ else (True, True)
     return Options(
         group=GROUP,
+        sends=sends,
+        receives=receives,
         protocol=schedule.protocol,
         protocol_options=dict(schedule.options),
         member=name,
@@ -100,6 +103,8 @@ class Player:
         self.witness.engine, self.witness.own_time = self.engine, transport.now
         SealWatch(self.engine.mail.seal, self.witness.complain)
         self.left_to_send = schedule.messages if self._rng.random() < schedule.senders else 0
+        if not self.engine.options.sends:
+            self.left_to_send = 0
         self.is_leaving = False
         self.has_ended = False
         """Whether it has crashed, left, or could not join."""
@@ -154,7 +159,9 @@ class Player:
         return self._rng.choice(self.schedule.sizes)
 
     def send_one_more(self) -> None:
-        """Send another message when all were sent."""
+        """Send another message when all were sent, if it sends at all."""
+        if not self.engine.options.sends:
+            return
         self.left_to_send += 1
         self._size = 1
         self.transport.call_at(self.transport.now(), self._send_some)
