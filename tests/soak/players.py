@@ -26,6 +26,9 @@ FULL_AGAIN_S = 0.01
 """After which a message is tried again that may not be sent yet."""
 SHORT_S = 0.05
 """How long all keep a message where only few keep it until it is stable."""
+CHANGING_SHARE = 0.4
+CHANGES_WITHIN_S = 4.0
+"""When processes come to receive from others, where they do."""
 WALL_S = 1e8
 """How far times of day are apart at most."""
 
@@ -121,8 +124,16 @@ class Player:
         self._size = self._draw_size()
 
     def start(self, contacts: list[Address]) -> None:
-        """Join through contacts, or begin alone."""
+        """Join through contacts, or begin alone; some come to receive from others after a while."""
         self.driver.start(contacts)
+        if self.schedule.receivers_differ and self._rng.random() < CHANGING_SHARE:
+            at = self.transport.now() + self._rng.random() * CHANGES_WITHIN_S
+            self.transport.call_at(at, self._receive_from_others)
+
+    def _receive_from_others(self) -> None:
+        _, receives = draw_part(self.schedule.seed, self.name, turn=1)
+        if not self.has_ended and not self.is_leaving and (receives or self.engine.options.sends):
+            self.driver.receive_from(receives)
 
     # What befalls it
 
@@ -248,5 +259,7 @@ class Player:
         """Whether it has sent everything, has nothing unstable, and has read all that came."""
         here = self.engine.in_view
         if here is None or self.left_to_send or self.engine.backlog.waiting:
+            return False
+        if not self.engine.agreement.receives_as_wanted:
             return False
         return not any(stream.kept or stream.ahead for stream in here.data.streams)

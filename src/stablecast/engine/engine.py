@@ -20,11 +20,14 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from stablecast.engine.attached import members_most
 from stablecast.engine.backlog import Backlog
 from stablecast.engine.care import Care, LeaveOut
+from stablecast.engine.choice import check_receivers
 from stablecast.engine.history import Archive, Fetch
 from stablecast.engine.in_view import InView
 from stablecast.engine.keys import Keyring
@@ -53,7 +56,7 @@ from stablecast.membership.actions import (
 )
 from stablecast.membership.agreement import Agreement
 from stablecast.membership.messages import Alive, Join, Refuse
-from stablecast.membership.view import Address, MemberInfo, View
+from stablecast.membership.view import FROM_ALL, Address, MemberInfo, View
 from stablecast.multicast.frames import AskHistory, Data, Fragment, History, Nak, Progress, Run, SentSoFar
 from stablecast.multicast.round_trips import RoundTrips
 from stablecast.multicast.streams import Kept, Stream
@@ -299,6 +302,14 @@ class Engine:
     def rotate(self, keyring: Keyring) -> None:
         """Seal with another key from now on, and take whatever the ring lists."""
         self.mail.seal.rotate(keyring)
+
+    def receive_from(self, receives: bool | Sequence[str], now: float) -> None:
+        """Receive from other senders; it is so when ``agreement.receives_as_wanted``."""
+        patterns = replace(self.options, receives=receives).patterns
+        if patterns != FROM_ALL:
+            check_receivers(self.options.choice.protocol)
+        self._do(self.agreement.receive_from(patterns, now), now)
+        self._after(now)
 
     def leave(self, now: float) -> None:
         """Leave the group; ``Left`` is among the events when that is done."""

@@ -1,11 +1,11 @@
 """What goes into a member's trace: a subscriber of what happens in its views.
 
 Lines
-    The schema's group is a set of members that are all to have every message.  In a view in which everyone
-    receives from everyone who sends, that is the view, and its line is the group of its rows.  In any other
-    view the messages of each source are a group of their own, ``LINE/SOURCE``: its members are the source and
-    those who receive from it.  So a trace is judged by the same rules, and names as required those alone who
-    are to have a message.
+    The schema's group is a set of members that are all to have every message.  While everyone receives from
+    everyone who sends, that is the view, and its line is the group of its rows.  From the first view on that
+    is not so (``View.is_apart``) the messages of each source are a group of their own, ``LINE/SOURCE``: its
+    members are the source and those who receive from it.  So a trace is judged by the same rules, and names
+    as required those alone who are to have a message.
 Departures
     Who goes on under another name departs from this one: the group's other part need not have everything.  So
     its last rows under the old name end with its own leave, and what it calls stable after that is not told.
@@ -23,18 +23,18 @@ from stablecast.multicast.frames import Data, Run
 from stablecast.multicast.streams import Kept, Stream
 
 
-def line_of(view: View, audiences: Audiences, source: int) -> str:
+def line_of(view: View, source: int) -> str:
     """Return the group that a source's messages in a view belong to."""
-    return view.line if audiences.is_whole else f"{view.line}/{view.members[source].label}"
+    return f"{view.line}/{view.members[source].label}" if view.is_apart else view.line
 
 
 def lines_of(view: View, audiences: Audiences) -> dict[str, tuple[str, ...]]:
     """Return the groups that a view's messages belong to, each with the labels of its members."""
     labels = [member.label for member in view.members]
-    if audiences.is_whole:
+    if not view.is_apart:
         return {view.line: tuple(labels)}
     return {
-        line_of(view, audiences, source): tuple(labels[rank] for rank in audiences.with_source(source))
+        line_of(view, source): tuple(labels[rank] for rank in audiences.with_source(source))
         for source, member in enumerate(view.members)
         if member.sends
     }
@@ -104,7 +104,7 @@ class Tracing:
 
     def took(self, here: InView, source: int, stream: Stream, run: Run, now: float) -> None:
         """Write down messages that were sent or have come."""
-        me, line, at = here.agreed[here.rank], line_of(here.view, here.audiences, source), self.time_us(now)
+        me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
         if isinstance(run, Data):
             first, sizes = run.seq, [len(payload) for payload in run.payloads]
         elif run.index < run.count - 1:
@@ -119,7 +119,7 @@ class Tracing:
 
     def released(self, here: InView, source: int, runs: list[Kept], now: float) -> None:
         """Write down what is stable, and whose copies are let go."""
-        me, line, at = here.agreed[here.rank], line_of(here.view, here.audiences, source), self.time_us(now)
+        me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
         if line not in self._departed:
             stable_seq = here.data.streams[source].stable_seq
             self.rows.append(StableRow(line, me, here.agreed[source], stable_seq, at))
@@ -127,7 +127,7 @@ class Tracing:
 
     def dropped(self, here: InView, source: int, runs: list[Kept], now: float) -> None:
         """Write down copies that are let go."""
-        me, line, at = here.agreed[here.rank], line_of(here.view, here.audiences, source), self.time_us(now)
+        me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
         for kept in runs:
             sizes = _sizes(kept)
             if sizes:
@@ -139,11 +139,9 @@ def _goes_on(line: str, me: str, here: InView, following: View | None) -> bool:
     """Tell whether a member stays in a group of its view; it does if the group's source is gone."""
     if following is None or following.line != here.view.line:
         return False
-    audiences = Audiences(following.members)
-    lines = lines_of(following, audiences)
-    if here.audiences.is_whole or audiences.is_whole:
-        return line in lines
-    return me in lines.get(line, (me,))
+    if following.is_apart != here.view.is_apart:
+        return False
+    return me in lines_of(following, Audiences(following.members)).get(line, (me,))
 
 
 def _sizes(kept: Kept) -> list[int]:

@@ -76,6 +76,10 @@ class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
         """Tell whether it receives what another member sends; or what it sends itself."""
         return source.sends and any(fnmatchcase(source.name, pattern) for pattern in self.receives)
 
+    def is_same_as(self, other: MemberInfo) -> bool:
+        """Tell whether these are one member, which may receive from others by now."""
+        return (self.session, self.incarnation) == (other.session, other.incarnation)
+
     @property
     def address(self) -> Address:
         """Where its datagrams go."""
@@ -103,6 +107,9 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     """The last incarnation that each name was given, of members and of recent ones."""
     labels: Labels = Labels.PLAIN
     """How those who join are called."""
+    is_apart: bool = False
+    """Whether the messages of each source are a group of their own in traces: in this view, or in one that it
+    follows, not everyone receives from everyone who sends."""
 
     @property
     def sessions(self) -> tuple[int, ...]:
