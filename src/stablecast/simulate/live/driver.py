@@ -56,6 +56,8 @@ class Seat:
     number: int
     name: str
     address: Address
+    receives: bool | list[str] = True
+    """Whose messages it receives."""
     engine: Engine | None = None
     """None before it joins, and after it crashed or left."""
     timer: Entry | None = None
@@ -90,7 +92,8 @@ class LiveDriver:
             is_silent=lambda member: self.seats[member].engine is None,
         )
         names = member_names(setup.topology.member_count)
-        self.seats = [Seat(k, name, address_of(k)) for k, name in enumerate(names)]
+        heard = setup.receives(names)
+        self.seats = [Seat(k, name, address_of(k), heard[k]) for k, name in enumerate(names)]
         self.past: list[Engine] = []
         """Engines of members that are gone."""
         self.unsettled = 0
@@ -136,7 +139,7 @@ class LiveDriver:
     def _make_engine(self, seat: Seat) -> None:
         seed = f"{self.setup.seed}/{seat.number}"
         seat.engine = Engine(
-            replace(self.setup.options, member=seat.name),
+            replace(self.setup.options, member=seat.name, receives=seat.receives),
             address=seat.address,
             largest=self.setup.membership.largest,
             rng=random.Random(seed),
