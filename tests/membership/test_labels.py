@@ -85,13 +85,17 @@ def test_a_name_that_may_have_been_forgotten_is_marked():
     for k in range(1_200):
         change = part(view, {view.members[0].session})
         guest = MemberInfo(rng.getrandbits(64), f"guest {k}", 1, "h", 1)
-        view = next_view(k + 2, k + 2, change, [guest], group="orders")
-        view = next_view(k + 2, k + 3, part(view, {view.members[0].session}), [], group="orders")
+        view = next_view(k + 2, k + 2, change, [guest], group="orders", receives={})
+        view = next_view(k + 2, k + 3, part(view, {view.members[0].session}), [], group="orders", receives={})
     again = MemberInfo(rng.getrandbits(64), "guest 0", 1, "h", 1)
-    last = next_view(9, 9_999, part(view, {view.members[0].session}), [again], group="orders").members[-1]
+    last = next_view(
+        9, 9_999, part(view, {view.members[0].session}), [again], group="orders", receives={}
+    ).members[-1]
     assert last.label == f"guest 0~{last.session:016x}"[: len("guest 0~") + 8]
     known = MemberInfo(rng.getrandbits(64), "guest 1199", 1, "h", 1)
-    last = next_view(9, 9_999, part(view, {view.members[0].session}), [known], group="orders").members[-1]
+    last = next_view(
+        9, 9_999, part(view, {view.members[0].session}), [known], group="orders", receives={}
+    ).members[-1]
     assert last.label == "guest 1199#2"
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stablecast.membership.audiences import Audiences
 from stablecast.membership.links import Links
 from stablecast.membership.view import MemberInfo, View
 from stablecast.multicast.frames import Data
@@ -21,7 +22,10 @@ def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, unheard=()):
     heard = Heard([0] * SIZE)
     for of, row in enumerate(has or [[30] * SIZE for _ in MEMBERS]):
         heard.take_row(of, row, range(SIZE))
-    return Keepers(VIEW.sessions, rank, policy=policy, copies=copies, has=heard, links=links)
+    audiences = Audiences(VIEW.members)
+    return Keepers(
+        VIEW.sessions, rank, audiences=audiences, policy=policy, copies=copies, has=heard, links=links
+    )
 
 
 def chosen(part, copies=3):

@@ -64,4 +64,5 @@ def _departures(path: list[int], stays: list[Stay]) -> Iterator[Event]:
     for stay in stays:
         goes_on = following.get(stay.view.id)
         if goes_on is not None and stay.end is not None and stay.end != (goes_on,):
-            yield Event(stay.view.line, "leave", stay.label, None, None, stay.ended_us)
+            for line in stay.lines:
+                yield Event(line, "leave", stay.label, None, None, stay.ended_us)

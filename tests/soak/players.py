@@ -16,7 +16,7 @@ from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import Address
 from stablecast.testing.endpoint import MemoryTransport
 from tests.soak.history import HistoryRequest
-from tests.soak.schedules import Schedule
+from tests.soak.schedules import Schedule, draw_part
 from tests.soak.strangers import SealWatch
 from tests.soak.watched import Watched
 from tests.soak.witness import Knowledge, Witness
@@ -26,6 +26,9 @@ FULL_AGAIN_S = 0.01
 """After which a message is tried again that may not be sent yet."""
 SHORT_S = 0.05
 """How long all keep a message where only few keep it until it is stable."""
+CHANGING_SHARE = 0.4
+CHANGES_WITHIN_S = 4.0
+"""When processes come to receive from others, where they do."""
 WALL_S = 1e8
 """How far times of day are apart at most."""
 SET_S = 3600.0
@@ -47,8 +50,11 @@ def options_of(schedule: Schedule, name: str) -> Options:
         evict_after=2 if schedule.evicts else None,
         ban=3 * patience,
     )
+    sends, receives = draw_part(schedule.seed, name) if schedule.receivers_differ else (True, True)
     return Options(
         group=GROUP,
+        sends=sends,
+        receives=receives,
         protocol=schedule.protocol,
         protocol_options=dict(schedule.options),
         member=name,
@@ -104,6 +110,8 @@ class Player:
         SealWatch(self.engine.mail.seal, self.witness.complain)
         self._set_wall_clock(random.Random(f"wall {schedule.seed} {name} {transport.seed}"))
         self.left_to_send = schedule.messages if self._rng.random() < schedule.senders else 0
+        if not self.engine.options.sends:
+            self.left_to_send = 0
         self.is_leaving = False
         self.has_ended = False
         """Whether it has crashed, left, or could not join."""
@@ -127,8 +135,16 @@ class Player:
             self.transport.call_at(at, lambda: self._set_wall_clock(rng))
 
     def start(self, contacts: list[Address]) -> None:
-        """Join through contacts, or begin alone."""
+        """Join through contacts, or begin alone; some come to receive from others after a while."""
         self.driver.start(contacts)
+        if self.schedule.receivers_differ and self._rng.random() < CHANGING_SHARE:
+            at = self.transport.now() + self._rng.random() * CHANGES_WITHIN_S
+            self.transport.call_at(at, self._receive_from_others)
+
+    def _receive_from_others(self) -> None:
+        _, receives = draw_part(self.schedule.seed, self.name, turn=1)
+        if not self.has_ended and not self.is_leaving and (receives or self.engine.options.sends):
+            self.driver.receive_from(receives)
 
     # What befalls it
 
@@ -165,7 +181,9 @@ class Player:
         return self._rng.choice(self.schedule.sizes)
 
     def send_one_more(self) -> None:
-        """Send another message when all were sent."""
+        """Send another message when all were sent, if it sends at all."""
+        if not self.engine.options.sends:
+            return
         self.left_to_send += 1
         self._size = 1
         self.transport.call_at(self.transport.now(), self._send_some)
@@ -252,5 +270,7 @@ class Player:
         """Whether it has sent everything, has nothing unstable, and has read all that came."""
         here = self.engine.in_view
         if here is None or self.left_to_send or self.engine.backlog.waiting:
+            return False
+        if not self.engine.agreement.receives_as_wanted:
             return False
         return not any(stream.kept or stream.ahead for stream in here.data.streams)

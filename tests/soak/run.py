@@ -25,7 +25,7 @@ from tests.soak.schedules import START_EVERY_S, Schedule, make_schedule
 from tests.soak.strangers import Stranger
 from tests.soak.supervisor import Supervisor
 from tests.soak.trouble import Trouble
-from tests.soak.witness import Broken, Knowledge, before_departures, check_all_or_none
+from tests.soak.witness import Broken, Knowledge, before_departures, check_all_or_none, heard_by, key_of
 
 LOOK_EVERY_S = 0.1
 CONVERGE_S = 120.0
@@ -231,10 +231,12 @@ class Run:
         witness.judge_outcomes()
         if witness.unsettled():
             raise Broken(f"{player.name}: {witness.unsettled()} own messages have no outcome")
+        assert engine.view is not None
+        receives = set(map(key_of, heard_by(engine.agreement.me, engine.view)))
         for source, last in self.knowledge.has.get(witness.me, {}).items():
             if witness.owed.get(source) and self.schedule.deliver != "nothing":
                 raise Broken(f"{player.name} did not deliver {list(witness.owed[source])} of {source}")
-            if last != len(self.knowledge.sent[source]) and source in self._present():
+            if last != len(self.knowledge.sent[source]) and source in self._present() & receives:
                 raise Broken(f"{player.name} has {last} messages of {source}, which lives and has sent more")
         if engine.counters.peak_bytes > self._budget():
             raise Broken(f"{player.name} kept {engine.counters.peak_bytes} bytes, of {self._budget()}")

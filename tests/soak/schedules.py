@@ -13,7 +13,8 @@ import random
 from dataclasses import dataclass, fields
 from typing import Any
 
-from stablecast.engine.choice import live_protocols
+from stablecast.engine.choice import live_protocols, takes_receivers
+from stablecast.protocols import protocol as find_protocol
 from tests.soak.faults import BEGIN_S, Fault, draw_faults
 from tests.soak.link_model import LinkModel, draw_links
 
@@ -90,6 +91,8 @@ class Schedule:
     """After which a member that holds messages back is left out."""
     evicts: bool
     """Whether one that was left out again and again is banned for a while."""
+    receivers_differ: bool
+    """Whether each process says whether it sends, and from whom it receives."""
     supervisor_s: float | None
     """After which a process that crashed, was cut off or could not join is started again; None: never."""
     links: LinkModel | None
@@ -143,6 +146,7 @@ class Schedule:
             "zones": self.zones > 0,
             "adaptive": self.adaptive,
             "hybrid-clocks": ("clock", "hybrid") in self.options,
+            "receivers-differ": self.receivers_differ,
             f"deliver-{self.deliver}": True,
             "calm": not self.faults,
             "queues": self.links is not None,
@@ -210,6 +214,7 @@ def make_schedule(seed: int) -> Schedule:
         step_s=members * rng.choice((0.003, 0.006, 0.012)),
         exclude_after_s=rng.choice((None, None, 3.0 * patience)),
         evicts=rng.random() < 0.3,
+        receivers_differ=_receivers_differ(seed, protocol),
         supervisor_s=rng.choice((None, None, None, None, 0.0, 0.05)),
         links=links,
         zones=later.choice((0, 2, 3)) if protocol == "gsgc-local" else 0,
@@ -249,6 +254,21 @@ def _datagrams(rng: random.Random, members: int) -> tuple[int, ...]:
     drawn = rng.sample(DATAGRAMS, 2) if rng.random() < 0.1 else [rng.choice(DATAGRAMS)]
     least = 1_400 if members > 7 else 0
     return tuple(sorted({max(least, size) for size in drawn}))
+
+
+def _receivers_differ(seed: int, protocol: str) -> bool:
+    """Draw whether processes receive from some senders alone; apart from all else that a seed decides."""
+    return takes_receivers(find_protocol(protocol)) and random.Random(f"receivers {seed}").random() < 0.35
+
+
+def draw_part(seed: int, name: str, turn: int = 0) -> tuple[bool, bool | tuple[str, ...]]:
+    """Draw whether the processes of a name send, and from whom they receive, the first time or later."""
+    sends = random.Random(f"sends {seed} {name}").random() < 0.8
+    rng = random.Random(f"receives {seed} {name} {turn}")
+    names = [f"m{k}" for k in range(8)]
+    some = (*rng.sample(names, rng.randint(1, 4)), *rng.sample(("j*", "m1?", "m[2-9]*"), rng.randint(0, 2)))
+    kinds: list[bool | tuple[str, ...]] = [True, some, some, some]
+    return sends, rng.choice([*kinds, False] if sends else kinds)
 
 
 def _options(rng: random.Random, protocol: str) -> tuple[tuple[str, Any], ...]:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stablecast.engine.results import Delivery, Stable, StableInSmallerView
+from stablecast.engine.tracing import lines_of
 from stablecast.errors import StablecastError
+from stablecast.membership.audiences import Audiences
 from stablecast.membership.view import MemberInfo, View
 from stablecast.trace.columns import Columns, Event
 from stablecast.trace.schema import KINDS
@@ -49,6 +51,8 @@ class Stay:
     view: View
     label: str
     """Of the process, in this view."""
+    lines: list[str]
+    """The groups that the process is in, as traces have it."""
     received: dict[Key, tuple[int, int]] = field(default_factory=dict)
     """Of each source the first and the last message that came in it, own ones included."""
     end: tuple[int, ...] | None = None
@@ -174,13 +178,16 @@ class Witness:
             raise self._broken(f"{what} in view {stay.view.id}, and was sent in {message.view.id}")
         if len(message.payload) != size:
             raise self._broken(f"{what} with {size} bytes for {len(message.payload)}")
+        me = stay.view.members[stay.view.rank_of(self.engine.session)]
+        if source not in map(key_of, heard_by(me, stay.view)):
+            raise self._broken(f"{what} to {me.label}, which does not receive it")
         first, last = stay.received.get(source, (seq, seq - 1))
         if seq != last + 1 or (first == seq and self._is_not_first_of_view(sent, seq)):
             raise self._broken(f"{what} after {last}")
         stay.received[source] = (first, seq)
-        self.owed.setdefault(source, deque()).append(seq)
-        me = key_of(stay.view.members[stay.view.rank_of(self.engine.session)])
-        self._knowledge.has.setdefault(me, {})[source] = seq
+        if source != key_of(me) or me.receives_from(me):
+            self.owed.setdefault(source, deque()).append(seq)
+        self._knowledge.has.setdefault(key_of(me), {})[source] = seq
 
     def _is_not_first_of_view(self, sent: list[SentMessage], seq: int) -> bool:
         return seq > 1 and self._is_within_a_view(sent, seq - 1)
@@ -221,19 +228,19 @@ class Witness:
         sent = self._knowledge.sent.get(source, [])
         if not seq or sent[seq - 1].view.id != self.stays[-1].view.id:
             return  # of an earlier view, in which it was looked at
-        for member in self._concerned():
+        for member in self._concerned(source):
             if self._knowledge.lacks(key_of(member), source, seq):
                 raise self._broken(f"message {seq} of {source} was {what}, and {member.label} lacks it")
 
-    def _concerned(self) -> tuple[MemberInfo, ...]:
-        """Return who has to have what is stable now: all of the view, or who goes on when it has ended."""
+    def _concerned(self, source: Key) -> tuple[MemberInfo, ...]:
+        """Return who has to have what is stable now of a source: those of the view who receive it, or who of
+        them goes on when the view has ended."""
         here, following = self.engine.in_view, self.engine.agreement.view
         assert here is not None
-        if following is here.view:
-            return here.view.members
         if following is None:  # dissolved; who went on together is compared in the end
             return ()
-        return tuple(member for member in here.view.members if member in following.members)
+        goes_on = set(map(key_of, following.members))
+        return tuple(member for member in for_whom(source, here.view) if key_of(member) in goes_on)
 
     def change(self, group: str, kind: str, member: str, time_us: int) -> None:
         """Take note of who came and went."""
@@ -271,7 +278,7 @@ class Witness:
         if knowledge.views.setdefault(view.id, begins) != begins:
             raise self._broken(f"view {view.id} is not the same as elsewhere")
         old = self._leave_for(view) if self.stays else None
-        self.stays.append(Stay(view, here.labels[here.rank]))
+        self.stays.append(Stay(view, here.labels[here.rank], lines_with(here.agreed[here.rank], view)))
         for member, label, begins_after in zip(view.members, here.labels, begins[1], strict=True):
             self._check_label(member, label)
             self._check_stream(member, begins_after, old)
@@ -307,7 +314,7 @@ class Witness:
         key = key_of(member)
         sent = self._knowledge.sent.get(key, [])
         if old is not None:
-            is_old = member in old.members
+            is_old = key in map(key_of, old.members)
             before = sum(message.view.epoch <= old.epoch for message in sent) if is_old else 0
             if begins_after != before:
                 raise self._broken(f"{member.label} begins after {begins_after}, and had sent {before}")
@@ -327,7 +334,8 @@ class Witness:
         if here is not None:
             assert self.engine.tracing is not None
             at = self.engine.tracing.time_us(self.own_time())
-            self.change(here.view.line, "fail", here.labels[here.rank], at)
+            for line in lines_with(here.agreed[here.rank], here.view):
+                self.change(line, "fail", here.agreed[here.rank], at)
 
     # The application
 
@@ -361,7 +369,7 @@ class Witness:
 
     def _judge(self, label: str, seq: int, outcome: Stable | StableInSmallerView) -> None:
         key = self._key(label)
-        meant = {key_of(member) for member in self._knowledge.sent[key][seq - 1].view.members}
+        meant = set(map(key_of, for_whom(key, self._knowledge.sent[key][seq - 1].view)))
         told = set(map(self._key, outcome.members))
         gone = set() if isinstance(outcome, Stable) else set(map(self._key, outcome.gone))
         if told | gone != meant or told & gone:
@@ -384,19 +392,38 @@ class Witness:
         )
 
 
+def for_whom(source: Key, view: View) -> tuple[MemberInfo, ...]:
+    """Return the members of a view that are to have a source's messages, itself among them."""
+    found = next(member for member in view.members if key_of(member) == source)
+    return tuple(member for member in view.members if member is found or member.receives_from(found))
+
+
+def heard_by(me: MemberInfo, view: View) -> tuple[MemberInfo, ...]:
+    """Return the members of a view whose messages one of them is to have, itself among them."""
+    return tuple(member for member in view.members if member is me or me.receives_from(member))
+
+
+def lines_with(label: str, view: View) -> list[str]:
+    """Return the groups that a member of a view is in, as traces have it."""
+    return [line for line, who in lines_of(view, Audiences(view.members)).items() if label in who]
+
+
 def check_all_or_none(knowledge: Knowledge) -> None:
-    """Check that members that went from one view to the same next one had the same of it."""
-    first_of: dict[tuple[int, tuple[int, ...]], tuple[Witness, Stay]] = {}
+    """Check that members that went from one view to the same next one had the same of what they received."""
+    first_of: dict[tuple[int, tuple[int, ...], Key], tuple[Witness, Stay]] = {}
     for witness in knowledge.witnesses:
         for stay in witness.stays:
             if stay.end is None:
                 continue
-            other, like = first_of.setdefault((stay.view.id, stay.end), (witness, stay))
-            if like.received != stay.received:
-                raise Broken(
-                    f"{other.name} and {witness.name} left view {stay.view.id} together, "
-                    f"with {like.received} and {stay.received}"
-                )
+            me = stay.view.members[stay.view.rank_of(witness.engine.session)]
+            for source in map(key_of, heard_by(me, stay.view)):
+                other, like = first_of.setdefault((stay.view.id, stay.end, source), (witness, stay))
+                had, has = like.received.get(source), stay.received.get(source)
+                if had != has:
+                    raise Broken(
+                        f"{other.name} and {witness.name} left view {stay.view.id} together, "
+                        f"with {had} and {has} of {source}"
+                    )
             _check_own(witness, stay, knowledge)
 
 

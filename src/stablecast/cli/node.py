@@ -37,6 +37,20 @@ def node_command(
     zone: Annotated[
         str, typer.Option(help="Where this member is; gsgc-local gossips within zones.", show_default=False)
     ] = "",
+    sends: Annotated[
+        bool, typer.Option("--sends/--no-sends", help="Whether this member sends messages.")
+    ] = True,
+    receives: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A sender to receive from, or a pattern such as 'prices-*'; may be repeated. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    no_receives: Annotated[
+        bool, typer.Option("--no-receives", help="Receive nothing: this member only sends.")
+    ] = False,
     advertise: Annotated[
         str | None,
         typer.Option(help="Address that others reach this member at, if not --bind.", show_default=False),
@@ -63,8 +77,10 @@ def node_command(
     from stablecast.cli.node_session import NodeSession
     from stablecast.engine.choice import read_options
     from stablecast.engine.pace import PaceOptions
-    from stablecast.errors import BindFailed, JoinFailed
+    from stablecast.errors import BindFailed, InvalidInput, JoinFailed
 
+    if no_receives and receives:
+        raise InvalidInput("--no-receives and --receives exclude each other (accepted: one of them)")
     settings: dict[str, Any] = {
         "bind": bind,
         "seeds": tuple(seed or ()),
@@ -74,6 +90,8 @@ def node_command(
         "key": _key(key_file),
         "member": member,
         "zone": zone,
+        "sends": sends,
+        "receives": () if no_receives else receives or True,
         "advertise": advertise,
         "metrics": metrics,
         "insecure": insecure,

@@ -123,7 +123,12 @@ def held_since(here: InView, rank: int, oldest: list[tuple[int, Kept]], now: flo
     A member that may have it by now, and has just not had its turn to say so, holds nothing back.  Of one
     that cannot be heard, what it has is known by way of others, later.
     """
-    times = [kept.at for source, kept in oldest if here.data.has.of(rank, source) < kept.last]
+    data = here.data
+    times = [
+        kept.at
+        for source, kept in oldest
+        if data.has.of(rank, source) < kept.last and data.is_to_have(rank, source)
+    ]
     if not times or not here.signs.has_had_its_turn(rank, min(times), now):
         return None
     return min(times) + (0.0 if here.links.hears(rank) else 2 * here.signs.patience)

@@ -77,11 +77,19 @@ class Choice:
         """Return the parameters that are set in a group whose step is so long."""
         return dict(self.given) | set_by_role(self.protocol, round(step_s * PS))
 
-    def sizes(self, members: int, step_s: float, zones: Sequence[str] = ()) -> Sizes:
-        """Return the sizes of a live group, in which every member is a source, and may have a zone."""
+    def sizes(
+        self,
+        members: int,
+        step_s: float,
+        *,
+        zones: Sequence[str] = (),
+        audiences: tuple[tuple[int, ...], ...] = (),
+    ) -> Sizes:
+        """Return the sizes of a live group, in which every member is a source; with zones and audiences."""
         values = self.protocol.parameter_values(self.values(step_s), members)
         known = tuple(zones) if any(zones) else ()
-        return Sizes(members, members, members, 8, values, True, tuple(range(members)), zones=known)
+        columns = tuple(range(members))
+        return Sizes(members, members, members, 8, values, True, columns, audiences, zones=known)
 
     @property
     def reads_time_of_day(self) -> bool:
@@ -166,6 +174,21 @@ def live_protocol(named: str | Protocol) -> Protocol:
             f" {', '.join(live_protocols())}, or a file)"
         )
     return found
+
+
+def check_receivers(protocol: Protocol) -> None:
+    """Refuse a protocol in whose groups every member has to receive from every sender."""
+    if not takes_receivers(protocol):
+        accepted = [name for name in live_protocols() if takes_receivers(find_protocol(name))]
+        raise InvalidInput(
+            f"{protocol.name} needs all members as receivers of all senders (accepted: receives=True, or one"
+            f" of {', '.join(accepted)})"
+        )
+
+
+def takes_receivers(protocol: Protocol) -> bool:
+    """Tell whether members of a live group of this protocol may receive from some senders alone."""
+    return protocol.runs.groups_may_differ or protocol.runs.by_minimum
 
 
 def absolute(protocol: str) -> str:

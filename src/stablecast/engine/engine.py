@@ -20,11 +20,14 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from stablecast.engine.attached import members_most
 from stablecast.engine.backlog import Backlog
 from stablecast.engine.care import Care, LeaveOut
+from stablecast.engine.choice import check_receivers
 from stablecast.engine.history import Archive, Fetch
 from stablecast.engine.in_view import InView
 from stablecast.engine.keys import Keyring
@@ -53,7 +56,7 @@ from stablecast.membership.actions import (
 )
 from stablecast.membership.agreement import Agreement
 from stablecast.membership.messages import Alive, Join, Refuse
-from stablecast.membership.view import Address, MemberInfo, View
+from stablecast.membership.view import FROM_ALL, Address, MemberInfo, View
 from stablecast.multicast.frames import AskHistory, Data, Fragment, History, Nak, Progress, Run, SentSoFar
 from stablecast.multicast.round_trips import RoundTrips
 from stablecast.multicast.streams import Kept, Stream
@@ -125,7 +128,17 @@ class Engine:
         host, port = address
         name = options.member or f"{host}:{port}"
         most = members_most(options.choice, largest)
-        me = MemberInfo(self.session, name, 1, host, port, options.zone, most=most)
+        me = MemberInfo(
+            self.session,
+            name,
+            1,
+            host,
+            port,
+            options.zone,
+            most=most,
+            sends=options.sends,
+            receives=options.patterns,
+        )
         self.mail = Mail(
             f"{options.group}/{name}",
             group=options.group,
@@ -140,6 +153,7 @@ class Engine:
         )
         self.own = Own(
             me.label,
+            sends=options.sends,
             buffer_bytes=options.buffer_bytes,
             largest=largest,
             out=self.mail.out,
@@ -158,7 +172,7 @@ class Engine:
         """This process in its view, None while it has none."""
         self.backlog = Backlog(options.queue_messages)
         """What the application has not read yet."""
-        self.tracing = Tracing(options.group, time_offset_s) if traces else None
+        self.tracing = Tracing(time_offset_s) if traces else None
         self.tells_releases = False
         """Whether somebody wants to hear of each release."""
         self.reads_time_of_day = options.choice.reads_time_of_day
@@ -194,9 +208,12 @@ class Engine:
 
     @property
     def frontier(self) -> dict[str, int]:
-        """For each source, the last message that is known to be everywhere."""
+        """For each source that this member has messages of, the last one that all who receive it have."""
         here = self.in_view
-        return {} if here is None else {stream.label: stream.stable_seq for stream in here.data.streams}
+        if here is None:
+            return {}
+        heard = (s for rank, s in enumerate(here.data.streams) if here.data.is_to_have(here.rank, rank))
+        return {stream.label: stream.stable_seq for stream in heard}
 
     @property
     def is_blocked(self) -> bool:
@@ -297,6 +314,14 @@ class Engine:
     def rotate(self, keyring: Keyring) -> None:
         """Seal with another key from now on, and take whatever the ring lists."""
         self.mail.seal.rotate(keyring)
+
+    def receive_from(self, receives: bool | Sequence[str], now: float) -> None:
+        """Receive from other senders; it is so when ``agreement.receives_as_wanted``."""
+        patterns = replace(self.options, receives=receives).patterns
+        if patterns != FROM_ALL:
+            check_receivers(self.options.choice.protocol)
+        self._do(self.agreement.receive_from(patterns, now), now)
+        self._after(now)
 
     def leave(self, now: float) -> None:
         """Leave the group; ``Left`` is among the events when that is done."""
@@ -439,19 +464,32 @@ class Engine:
         """Send a frame to all other members of the view."""
         self.mail.out.to_all(frame)
 
+    def to_audience(self, frame: AnyFrame) -> None:
+        """Send a frame to all members of the view that receive from this one."""
+        here = self.in_view
+        if here is None or here.audience is here.others:
+            self.mail.out.to_all(frame)
+        else:
+            self.mail.out.to_audience(frame)
+
     def took(self, source: int, stream: Stream, run: Run, now: float) -> None:
         """Deliver a run that has joined its source's prefix, and write it down."""
         here = self.in_view
         if self.tracing is not None and here is not None:
             self.tracing.took(here, source, stream, run, now)
-        if self.options.deliver == "received":
+        if self.options.deliver == "received" and self._is_delivered(source):
             self.backlog.deliver(stream, run, self.label)
+
+    def _is_delivered(self, source: int) -> bool:
+        """Tell whether the application gets a source's messages: all that come, but maybe not its own."""
+        here = self.in_view
+        return here is not None and (source != here.rank or here.delivers_own)
 
     def released(self, source: int, stream: Stream, runs: list[Kept], now: float) -> None:
         """Let go of runs that everyone has."""
         here = self.in_view
         assert here is not None
-        if self.options.deliver == "stable":
+        if self.options.deliver == "stable" and self._is_delivered(source):
             for kept in runs:
                 if kept.run is not None:
                     self.backlog.deliver(stream, kept.run, self.label)
@@ -465,8 +503,9 @@ class Engine:
         self._archive.keep(key_of(here.view.members[source]), runs)
 
     def _survivors(self, here: InView) -> tuple[str, ...]:
-        """Return who has what becomes stable now."""
-        return tuple(label for rank, label in enumerate(here.labels) if rank not in self._gone)
+        """Return who has what becomes stable now of this member's own messages."""
+        for_whom = here.audiences.with_source(here.rank)
+        return tuple(here.labels[rank] for rank in for_whom if rank not in self._gone)
 
     def dropped(self, source: int, runs: list[Kept], now: float) -> None:
         """Let go of runs that others keep."""
@@ -524,12 +563,12 @@ class Engine:
         if self.in_view is not None:
             self.in_view.data.stop()
 
-    def _settle(self, gone: tuple[MemberInfo, ...], next_line: str, now: float) -> None:
+    def _settle(self, gone: tuple[MemberInfo, ...], following: View | None, now: float) -> None:
         """End the view, if there is one, without those who do not come along into the next one."""
         here = self.in_view
         if here is not None:
             if self.tracing is not None:
-                self.tracing.ends(here, next_line, now)
+                self.tracing.ends(here, following, now)
             self._gone = frozenset(here.ranks[member.session] for member in gone)
             here.data.settle(now)
             self._gone = frozenset()
@@ -540,12 +579,12 @@ class Engine:
         self.in_view = None
 
     def _dissolve(self, left: tuple[MemberInfo, ...], now: float) -> None:
-        self._settle(left, "", now)
+        self._settle(left, None, now)
         self._events.append(Settled("cut off from the group; coming back as a new member"))
 
     def _begin(self, begin: Begin, now: float) -> None:
         """Leave a view settled, and begin the next."""
-        self._settle(begin.gone + begin.left, begin.view.line, now)
+        self._settle(begin.gone + begin.left, begin.view, now)
         view = begin.view
         labels = tuple(map(self._names.label_of, view.members))
         self.counters.views += 1
@@ -564,19 +603,19 @@ class Engine:
             time_offset_s=self._day_offset_s,
         )
         self.own.begin(here, *begin.numbers[here.rank])
-        self._tell_of_beginning(begin, labels, now)
+        self._tell_of_beginning(begin, here, now)
 
-    def _tell_of_beginning(self, begin: Begin, labels: tuple[str, ...], now: float) -> None:
+    def _tell_of_beginning(self, begin: Begin, here: InView, now: float) -> None:
         label_of = self._names.label_of
         resumed = self._care.began(begin.view, now)
         self._events += [MemberFailed(label_of(member)) for member in begin.gone]
         if resumed is not None:
             self._events.append(resumed)
         if self.tracing is not None:
-            self.tracing.began(begin, now)
+            self.tracing.began(begin, here, now)
         self._events.append(
             ViewChanged(
-                members=labels,
+                members=tuple(here.labels),
                 joined=tuple(map(label_of, begin.joined)),
                 left=tuple(map(label_of, begin.left)),
                 failed=tuple(map(label_of, begin.gone)),

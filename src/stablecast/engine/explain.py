@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from stablecast.engine.engine import Engine
 from stablecast.engine.in_view import InView
 from stablecast.engine.levels import Spread
@@ -29,7 +31,7 @@ def _part_of(kept: Kept, seq: int) -> int:
 
 
 def laggards(engine: Engine, id: MessageId, now: float) -> tuple[Laggard, ...]:
-    """Return the members that are not known to have a message."""
+    """Return the members that are to have a message, and are not known to."""
     found = _find(engine, id)
     if found is None:
         return ()
@@ -37,13 +39,13 @@ def laggards(engine: Engine, id: MessageId, now: float) -> tuple[Laggard, ...]:
     part, stream = _part_of(kept, id.seq), here.data.streams[source]
     return tuple(
         Laggard(
-            member=label,
+            member=here.labels[rank],
             has_up_to=_seq_at(here, source, here.data.has.of(rank, source)),
             since=now - kept.at,
             last_heard=0.0 if rank == here.rank else now - here.detector.last_heard(rank),
         )
-        for rank, label in enumerate(here.labels)
-        if here.data.has.of(rank, source) < part and stream.stable < part and rank != source
+        for rank in here.data.lacking(source, part)
+        if stream.stable < part and rank != source
     )
 
 
@@ -64,22 +66,23 @@ def spread(engine: Engine, id: MessageId, outcome: Stable | StableInSmallerView 
     """Return who is known to have an own message with this outcome so far, None while there is no view."""
     here = engine.in_view
     if outcome is not None:  # members that came later do not get it, and do not count
-        present = {} if here is None else _zones(here)
+        present = {} if here is None else _zones(here, range(here.size))
         meant = {label: zone for label, zone in present.items() if label in outcome.members}
         return Spread(meant, frozenset(outcome.members), is_final=True)
     if here is None:
         return None
+    for_whom = here.audiences.with_source(here.rank)
     found = _find(engine, id)
     if found is None:
-        return Spread(_zones(here), frozenset((engine.label,)))
+        return Spread(_zones(here, for_whom), frozenset((engine.label,)))
     _, source, kept = found
     part = _part_of(kept, id.seq)
-    has = frozenset(label for rank, label in enumerate(here.labels) if here.data.has.of(rank, source) >= part)
-    return Spread(_zones(here), has | {engine.label})
+    has = frozenset(here.labels[rank] for rank in for_whom if here.data.has.of(rank, source) >= part)
+    return Spread(_zones(here, for_whom), has | {engine.label})
 
 
-def _zones(here: InView) -> dict[str, str]:
-    return {label: member.zone for label, member in zip(here.labels, here.view.members, strict=True)}
+def _zones(here: InView, ranks: Iterable[int]) -> dict[str, str]:
+    return {here.labels[rank]: here.view.members[rank].zone for rank in ranks}
 
 
 def explain(engine: Engine, id: MessageId, now: float) -> Explanation:
@@ -106,9 +109,7 @@ def describe(engine: Engine, now: float) -> Stats:
     held_by: tuple[str, ...] = ()
     if here is not None and oldest is not None:
         source, kept = oldest
-        held_by = tuple(
-            label for rank, label in enumerate(here.labels) if here.data.has.of(rank, source) < kept.last
-        )
+        held_by = tuple(here.labels[rank] for rank in here.data.lacking(source, kept.last))
     view = engine.view
     return Stats(
         me=engine.label,

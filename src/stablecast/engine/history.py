@@ -146,7 +146,7 @@ class Fetch:
         if here.view.id != self._view:
             self._view = here.view.id
             self._views += 1
-            self._ranks = deque(rank for rank in range(here.size) if rank != here.rank)
+            self._ranks = deque(self._in_turn(here))
             self._tries = 0
             self._due = now
         if self.is_done or now < self._due:
@@ -161,6 +161,14 @@ class Fetch:
         self._due = now + self._patience * 2**self._tries
         self._tries += 1
         send(AskHistory(self._view, self._source, self._next, self._last, self._session), rank)
+
+    def _in_turn(self, here: InView) -> list[int]:
+        """Return the ranks of the others, first those who receive from the member that is asked about."""
+        others = [rank for rank in range(here.size) if rank != here.rank]
+        if self._label not in here.labels:
+            return others
+        source = here.labels.index(self._label)
+        return sorted(others, key=lambda rank: not here.audiences.hears(rank, source))
 
     def take(self, frame: History, here: InView, session: int, now: float) -> None:
         """Take messages from anyone, and the word that they are gone from who is asked at present only.

@@ -11,6 +11,7 @@ from stablecast.engine.signs_of_life import SignsOfLife
 from stablecast.engine.tracker import Tracker
 from stablecast.engine.wire import STEP_MOST_US, AnyFrame, Stability, Step
 from stablecast.membership.actions import Randomness
+from stablecast.membership.audiences import Audiences
 from stablecast.membership.detector import Detector
 from stablecast.membership.links import Links
 from stablecast.membership.view import View
@@ -31,6 +32,9 @@ class Surroundings(Protocol):
 
     def to_all(self, frame: AnyFrame) -> None:
         """Send a frame to all other members."""
+
+    def to_audience(self, frame: AnyFrame) -> None:
+        """Send a frame to all who receive from this member."""
 
     def took(self, source: int, stream: Stream, run: Run, now: float) -> None:
         """Take note of a run that has joined its source's prefix."""
@@ -73,6 +77,15 @@ class InView:
         self.ranks = {member.session: rank for rank, member in enumerate(view.members)}
         self.addresses = [member.address for member in view.members]
         self.others = [a for rank, a in enumerate(self.addresses) if rank != self.rank]
+        self.audiences = Audiences(view.members)
+        """Who receives whom."""
+        self.audience = self.others
+        """The addresses of those who receive from this member."""
+        if not self.audiences.is_whole:
+            self.audience = [self.addresses[rank] for rank in self.audiences.of(self.rank)]
+        me = view.members[self.rank]
+        self.delivers_own = me.receives_from(me)
+        """Whether its own messages are delivered to this member."""
         self.options = options
         self.pace = Pace(options.pace, self.size, steers=self.rank == 0 < self.size - 1)
         self._step_number = 0
@@ -94,6 +107,7 @@ class InView:
             now=now,
             zones=[member.zone for member in view.members],
             time_offset_s=time_offset_s,
+            audiences=self.audiences,
         )
         self.data = DataPlane(
             view.id,
@@ -101,6 +115,7 @@ class InView:
             sessions=view.sessions,
             labels=self.labels,
             numbers=numbers,
+            audiences=self.audiences,
             policy=options.policy,
             copies=options.copies,
             short_s=options.short_s,
@@ -134,6 +149,10 @@ class InView:
     def me(self) -> str:
         """What this member is called."""
         return self.labels[self.rank]
+
+    def for_whom(self, source: int) -> tuple[str, ...]:
+        """Return what those are called who are to have a source's messages, itself among them."""
+        return tuple(self.labels[rank] for rank in self.audiences.with_source(source))
 
     # Data
 
@@ -200,7 +219,7 @@ class InView:
         if oldest is None:
             return ()
         _, source, last = oldest
-        lacking = [rank for rank, part in enumerate(self.data.has.column(source)) if part < last]
+        lacking = self.data.lacking(source, last)
         return tuple(self.labels[rank] for rank in lacking if self.links.hears(rank))
 
     # Time

@@ -19,7 +19,7 @@ class Spread:
     """Who has a message, of whom."""
 
     zones: dict[str, str]
-    """The zone of each member of the view."""
+    """The zone of each member of the view that is to have it: those who receive from the sender, and it."""
     has: frozenset[str]
     """Labels of the members that are known to have it, the sender included."""
     is_final: bool = False
@@ -54,7 +54,7 @@ def at_least(count: int) -> Level:
 
 
 def each_zone(count: int) -> Level:
-    """So many members of each zone of the view have it; smaller zones: all of them."""
+    """So many of each zone's members that are to have it do; smaller zones: all of them."""
     _positive("each_zone", count)
 
     def holds(spread: Spread) -> bool:
@@ -83,7 +83,7 @@ def members(*labels: str) -> Level:
 
 
 everyone = Level("everyone", lambda spread: spread.has >= spread.zones.keys())
-"""All members of the view have it."""
+"""All members of the view that are to have it do."""
 
 
 def _positive(what: str, count: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
+from stablecast.membership.view import FROM_ALL, PATTERNS_MOST
 
 if TYPE_CHECKING:
     from stablecast.engine.choice import Choice
@@ -35,6 +36,10 @@ class Options:
     member: str = ""
     """Name of this member; the bound address if empty."""
     zone: str = ""
+    sends: bool = True
+    """Whether this member sends messages."""
+    receives: bool | Sequence[str] = True
+    """Whose messages this member receives: all, none, or those of senders with these names or patterns."""
     buffer_bytes: int = 64 << 20
     """Most bytes of unstable messages, of all senders together."""
     on_full: str = "block"
@@ -67,6 +72,7 @@ class Options:
                 raise InvalidInput(
                     f"{what} name {name!r} is not accepted (accepted: 1 to 64 characters, no space / # ~)"
                 )
+        self._check_part()
         _one_of("on_full", self.on_full, ("block", "error"))
         _one_of("deliver", self.deliver, ("received", "stable", "nothing"))
         _one_of("policy", self.policy, POLICIES)
@@ -89,17 +95,47 @@ class Options:
                 f"{self.alive_every} s)"
             )
 
+    def _check_part(self) -> None:
+        """Check what this member sends and receives."""
+        if not isinstance(self.sends, bool):
+            raise InvalidInput(f"sends {self.sends!r} is not accepted (accepted: True or False)")
+        for pattern in self.patterns:
+            if not isinstance(pattern, str) or not NAME.fullmatch(pattern):
+                raise InvalidInput(
+                    f"receives has {pattern!r} (accepted: names of senders and patterns of names, such as"
+                    " 'prices-*')"
+                )
+        if len(self.patterns) > PATTERNS_MOST:
+            raise InvalidInput(f"receives has {len(self.patterns)} names (accepted: up to {PATTERNS_MOST})")
+        if not self.sends and not self.patterns:
+            raise InvalidInput("a member neither sends nor receives (accepted: sends, receives, or both)")
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Names and patterns of the senders that this member receives from."""
+        if isinstance(self.receives, bool):
+            return FROM_ALL if self.receives else ()
+        if isinstance(self.receives, str) or not isinstance(self.receives, Sequence):
+            raise InvalidInput(
+                f"receives {self.receives!r} is not accepted (accepted: True, False, or a list of senders'"
+                " names and patterns, such as ['orders', 'prices-*'])"
+            )
+        return tuple(self.receives)
+
     @cached_property
     def choice(self) -> Choice:
         """The protocol with its options, checked when it is first asked for: that loads the compiler."""
-        from stablecast.engine.choice import choose
+        from stablecast.engine.choice import check_receivers, choose
 
         if not isinstance(self.protocol_options, Mapping):
             raise InvalidInput(
                 f"protocol_options {self.protocol_options!r} is not accepted (accepted: a dictionary, such as"
                 " {'subgroup': 4})"
             )
-        return choose(self.protocol, self.protocol_options)
+        choice = choose(self.protocol, self.protocol_options)
+        if self.patterns != FROM_ALL:
+            check_receivers(choice.protocol)
+        return choice
 
 
 def _one_of(what: str, value: str, accepted: tuple[str, ...]) -> None:

@@ -31,7 +31,8 @@ class Datagram(NamedTuple):
     data: bytes
     to: Sequence[Address]
     is_for_all: bool
-    """Whether these are all other members, so that one copy will do where there is IP multicast."""
+    """Whether all members may get it, so that one copy will do where there is IP multicast: those whom it is
+    not for ignore it."""
 
 
 class Outgoing:
@@ -46,10 +47,11 @@ class Outgoing:
         self._room = room_in(largest)
         self._data: deque[bytes] = deque()
         self._for_all: list[bytes] = []
+        self._for_audience: list[bytes] = []
         self._for_rank: dict[int, list[bytes]] = {}
 
     def data(self, run: Run) -> None:
-        """Have a run of this member's messages sent to all others."""
+        """Have a run of this member's messages sent to all who receive them."""
         packed = encode(run)
         self._counters.data_bytes += len(packed)
         self._data.append(packed)
@@ -69,6 +71,12 @@ class Outgoing:
         self._counters.control_bytes += len(packed)
         self._for_all.append(packed)
 
+    def to_audience(self, frame: AnyFrame) -> None:
+        """Have a frame sent to all members of the view that receive from this one."""
+        packed = encode(frame)
+        self._counters.control_bytes += len(packed)
+        self._for_audience.append(packed)
+
     def to_address(self, frame: AnyFrame, address: Address, session: int) -> None:
         """Have a frame sent at once; a trial of the way fills its datagram."""
         packed = encode(self._filled(frame) if isinstance(frame, Trial | TrialPassed) else frame)
@@ -87,21 +95,26 @@ class Outgoing:
 
     def send_data(self, here: InView, now: float, *, at_once: bool = False) -> None:
         """Let runs go, as many as the rate allows, or all of them."""
-        waiting, copies = self._data, len(here.others)
+        waiting, copies = self._data, len(here.audience)
         while waiting and (at_once or self._pacer.may_send(now)):
             packed = waiting.popleft()
             if copies:
                 self._pacer.sent(copies * len(packed))
-                self._send_all([packed], here)
+                self._send_all([packed], here.audience)
 
     def flush(self, here: InView | None) -> None:
         """Let the frames go that have gathered, as many in a datagram as fit."""
-        for_all, by_rank = self._for_all, self._for_rank
+        for_all, for_audience, by_rank = self._for_all, self._for_audience, self._for_rank
+        if for_audience:
+            self._for_audience = []
+            if here is not None and here.audience:
+                for group in self._fitted(for_audience):
+                    self._send_all(group, here.audience)
         if for_all:
             self._for_all = []
             if here is not None and here.others:
                 for group in self._fitted(for_all):
-                    self._send_all(group, here)
+                    self._send_all(group, here.others)
         if by_rank:
             self._for_rank = {}
             if here is not None:
@@ -113,8 +126,8 @@ class Outgoing:
     def _send(self, frames: list[bytes], to: Sequence[Address], session: int) -> None:
         self.datagrams.append(Datagram(self._seal.close(pack_encoded(frames, session)), to, False))
 
-    def _send_all(self, frames: list[bytes], here: InView) -> None:
-        self.datagrams.append(Datagram(self._seal.close(pack_encoded(frames)), here.others, True))
+    def _send_all(self, frames: list[bytes], to: Sequence[Address]) -> None:
+        self.datagrams.append(Datagram(self._seal.close(pack_encoded(frames)), to, True))
 
     def _filled(self, frame: Trial | TrialPassed) -> Trial | TrialPassed:
         """Return a trial with as much padding as fits into a datagram."""

@@ -8,6 +8,7 @@ from stablecast.engine.outcomes import Outcomes
 from stablecast.engine.outgoing import Outgoing
 from stablecast.engine.sealing import room_in
 from stablecast.engine.stats import Counters, TimeHistogram
+from stablecast.errors import InvalidInput
 from stablecast.multicast.flow import Window
 from stablecast.multicast.frames import Run
 from stablecast.multicast.packing import Packer
@@ -23,6 +24,8 @@ class Own:
     ----------
     label
         What it is called before it is in a view.
+    sends
+        Whether it sends at all.
     buffer_bytes
         What all members together may have unstable.
     largest
@@ -34,7 +37,14 @@ class Own:
     """
 
     def __init__(
-        self, label: str, *, buffer_bytes: int, largest: int, out: Outgoing, counters: Counters
+        self,
+        label: str,
+        *,
+        sends: bool,
+        buffer_bytes: int,
+        largest: int,
+        out: Outgoing,
+        counters: Counters,
     ) -> None:
         self.outcomes = Outcomes(label)
         """What became of the messages of this incarnation."""
@@ -43,6 +53,8 @@ class Own:
         self.times = TimeHistogram()
         """How long messages took to be stable."""
         self.window = Window(buffer_bytes, largest)
+        self.sends = sends
+        """Whether it sends at all."""
         self._buffer_bytes = buffer_bytes
         self._largest = largest
         self._out = out
@@ -68,6 +80,14 @@ class Own:
         return (0, 0) if packer is None else (packer.parts, packer.messages)
 
     # Sending
+
+    def check_sends(self) -> None:
+        """Refuse to send for a member that said at joining that it does not."""
+        if not self.sends:
+            raise InvalidInput(
+                f"'{self.outcomes.label}' joined with sends=False: it only receives (accepted: to join with"
+                " sends=True)"
+            )
 
     def may_send(self, size: int) -> bool:
         """Tell whether a message of this size may be sent now."""
@@ -138,7 +158,7 @@ class Own:
         if here.me != self.outcomes.label or self._is_first:
             self._new_incarnation(here.me)
         tracker, rank = here.tracker, here.rank
-        self._here, self._is_open = here, True
+        self._here, self._is_open = here, self.sends
         self._packer = Packer(
             here.view.id,
             rank,
@@ -149,8 +169,8 @@ class Own:
             width=tracker.width,
             stable=lambda: tracker.stable[rank],
         )
-        self.window = Window(self._buffer_bytes // here.size, self._largest)
-        self.outcomes.begin_view(messages, tuple(here.labels))
+        self.window = Window(self._buffer_bytes // max(here.audiences.senders, 1), self._largest)
+        self.outcomes.begin_view(messages, here.for_whom(rank))
 
     def _new_incarnation(self, label: str) -> None:
         if not self._is_first:

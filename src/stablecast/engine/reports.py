@@ -11,6 +11,9 @@ Why it is safe
     A member is in a round only with what it has itself: its prefixes when it came to know of the round.  What
     a member has never becomes less, and the minimum of what was told never becomes more.  So everything up to
     the least of a complete round is at every member of the view.
+Where members do not receive everything
+    A member reports everything of a source that it does not receive.  The source and its receivers report
+    what they have, so everything up to the least of a complete round is at all of them.
 """
 
 from __future__ import annotations

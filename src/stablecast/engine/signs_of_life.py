@@ -117,7 +117,7 @@ class SignsOfLife:
 
     def _take_round(self, told: Told, now: float) -> None:
         """Hear what everyone has that is in a round, and conclude what is stable if that is everyone."""
-        for source, part in enumerate(self._rounds.take(told, self._data.prefixes(), now)):
+        for source, part in enumerate(self._rounds.take(told, self._data.reported(), now)):
             self._stability.take_stable(source, part)
         _, least, inside = told
         for rank in self._links.unheard():
@@ -159,7 +159,7 @@ class SignsOfLife:
         self._links.look(self._detector.unheard(now), self._detector.counters())
         oldest = self._data.oldest_unstable()
         if self._data.limit is None and oldest is not None and now - oldest[0] > self.patience:
-            self._rounds.begin(self._data.prefixes(), now)
+            self._rounds.begin(self._data.reported(), now)
         self._send(ranks, now)
 
     def _send(self, ranks: list[int], now: float) -> None:

@@ -1,7 +1,15 @@
 """What goes into a member's trace: a subscriber of what happens in its views.
 
-Who goes on under another name departs from this one: the group's other part need not have everything.  So
-its last rows under the old name end with its own leave, and what it calls stable after that is not told.
+Lines
+    The schema's group is a set of members that are all to have every message.  While everyone receives from
+    everyone who sends, that is the view, and its line is the group of its rows.  From the first view on that
+    is not so (``View.is_apart``) the messages of each source are a group of their own, ``LINE/SOURCE``: its
+    members are the source and those who receive from it.  So a trace is judged by the same rules, and names
+    as required those alone who are to have a message.
+Departures
+    Who goes on under another name departs from this one: the group's other part need not have everything.  So
+    its last rows under the old name end with its own leave, and what it calls stable after that is not told.
+    So does who stops receiving from a source that is still there.
 """
 
 from __future__ import annotations
@@ -9,9 +17,27 @@ from __future__ import annotations
 from stablecast.engine.in_view import InView
 from stablecast.engine.rows import ChangeRow, ReceiveRow, ReleaseRow, Row, SendRow, StableRow
 from stablecast.membership.actions import Begin
-from stablecast.membership.view import MemberInfo
+from stablecast.membership.audiences import Audiences
+from stablecast.membership.view import View
 from stablecast.multicast.frames import Data, Run
 from stablecast.multicast.streams import Kept, Stream
+
+
+def line_of(view: View, source: int) -> str:
+    """Return the group that a source's messages in a view belong to."""
+    return f"{view.line}/{view.members[source].label}" if view.is_apart else view.line
+
+
+def lines_of(view: View, audiences: Audiences) -> dict[str, tuple[str, ...]]:
+    """Return the groups that a view's messages belong to, each with the labels of its members."""
+    labels = [member.label for member in view.members]
+    if not view.is_apart:
+        return {view.line: tuple(labels)}
+    return {
+        line_of(view, source): tuple(labels[rank] for rank in audiences.with_source(source))
+        for source, member in enumerate(view.members)
+        if member.sends
+    }
 
 
 class Tracing:
@@ -19,54 +45,66 @@ class Tracing:
 
     Parameters
     ----------
-    group
-        Its name, that of the main line.
     time_offset_s
         What makes the engine's time the time of day.
     """
 
-    def __init__(self, group: str, time_offset_s: float) -> None:
+    def __init__(self, time_offset_s: float) -> None:
         self.rows: list[Row] = []
         """What is to be written."""
-        self._line = group
+        self._lines: dict[str, tuple[str, ...]] = {}
+        """The groups of the present view, each with its members."""
+        self._departed: frozenset[str] = frozenset()
+        """The groups that this process has left with the view that is about to be settled."""
         self._time_offset_s = time_offset_s
-        self._departs = False
 
     def time_us(self, now: float) -> int:
         """Return a time as traces have it."""
         return round((now + self._time_offset_s) * 1e6)
 
-    def ends(self, here: InView, next_line: str, now: float) -> None:
-        """Take note that a view is about to be settled, and of the next one's name."""
-        self._departs = next_line != here.view.line
-        if self._departs:
-            self.left(here, now)
+    def ends(self, here: InView, following: View | None, now: float) -> None:
+        """Take note that a view is about to be settled, and of the next one."""
+        me = here.agreed[here.rank]
+        mine = [line for line, who in self._lines.items() if me in who]
+        departed = [line for line in mine if not _goes_on(line, me, here, following)]
+        self._leave(departed, me, now)
+        self._departed = frozenset(departed)
+        if following is None:
+            self._lines = {}
 
-    def began(self, begin: Begin, now: float) -> None:
+    def began(self, begin: Begin, here: InView, now: float) -> None:
         """Write down who came and went, if this process is the first to know."""
-        before, self._line = self._line, begin.view.line
-        self._departs = False
+        before, self._lines = self._lines, lines_of(begin.view, here.audiences)
+        self._departed = frozenset()
         if not begin.led:
             return
-        if self._line != before:  # the group's other part tells who failed; this one begins a line of its own
-            self._change("join", begin.view.members, now)
-        else:
-            self._change("join", begin.joined, now)
-            self._change("leave", begin.left, now)
-            self._change("fail", begin.gone, now)
+        at = self.time_us(now)
+        gone = {member.label for member in begin.gone}
+        away = gone | {member.label for member in begin.left}
+        for line, who in self._lines.items():
+            was = before.get(line, ())
+            self._change("join", line, [label for label in who if label not in was], at)
+        for line, who in before.items():
+            if line.partition("/")[0] == begin.view.line:
+                self._change("leave", line, [label for label in who if label in away - gone], at)
+                self._change("fail", line, [label for label in who if label in gone], at)
 
     def left(self, here: InView, now: float) -> None:
         """Write down that this process is out of the group: there may be nobody else to tell."""
-        self.rows.append(ChangeRow(here.view.line, "leave", here.agreed[here.rank], self.time_us(now)))
+        me = here.agreed[here.rank]
+        self._leave([line for line, who in self._lines.items() if me in who], me, now)
 
-    def _change(self, kind: str, members: tuple[MemberInfo, ...], now: float) -> None:
-        at = self.time_us(now)
-        for member in members:
-            self.rows.append(ChangeRow(self._line, kind, member.label, at))
+    def _leave(self, lines: list[str], me: str, now: float) -> None:
+        for line in lines:
+            self._change("leave", line, [me], self.time_us(now))
+
+    def _change(self, kind: str, line: str, labels: list[str], at: int) -> None:
+        for label in labels:
+            self.rows.append(ChangeRow(line, kind, label, at))
 
     def took(self, here: InView, source: int, stream: Stream, run: Run, now: float) -> None:
         """Write down messages that were sent or have come."""
-        me, line, at = here.agreed[here.rank], here.view.line, self.time_us(now)
+        me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
         if isinstance(run, Data):
             first, sizes = run.seq, [len(payload) for payload in run.payloads]
         elif run.index < run.count - 1:
@@ -81,20 +119,29 @@ class Tracing:
 
     def released(self, here: InView, source: int, runs: list[Kept], now: float) -> None:
         """Write down what is stable, and whose copies are let go."""
-        if not self._departs:
-            me, line, at = here.agreed[here.rank], here.view.line, self.time_us(now)
+        me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
+        if line not in self._departed:
             stable_seq = here.data.streams[source].stable_seq
             self.rows.append(StableRow(line, me, here.agreed[source], stable_seq, at))
             self.dropped(here, source, [kept for kept in runs if kept.run is not None], now)
 
     def dropped(self, here: InView, source: int, runs: list[Kept], now: float) -> None:
         """Write down copies that are let go."""
-        me, line, at = here.agreed[here.rank], here.view.line, self.time_us(now)
+        me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
         for kept in runs:
             sizes = _sizes(kept)
             if sizes:
                 first = kept.seq - len(sizes) + 1
                 self.rows.append(ReleaseRow(line, me, here.agreed[source], first, kept.seq, sizes, at))
+
+
+def _goes_on(line: str, me: str, here: InView, following: View | None) -> bool:
+    """Tell whether a member stays in a group of its view; it does if the group's source is gone."""
+    if following is None or following.line != here.view.line:
+        return False
+    if following.is_apart != here.view.is_apart:
+        return False
+    return me in lines_of(following, Audiences(following.members)).get(line, (me,))
 
 
 def _sizes(kept: Kept) -> list[int]:

@@ -3,6 +3,11 @@
 Numbers count from the view's beginning: at its cut everything is everywhere, so a machine begins with zeros.
 Machines whose members start executions are started by rank 0; the others run by their own timers.  Either way
 the machine rests while this member knows of nothing unstable and hears nothing of the protocol.
+
+Where members do not receive from every sender, there are two ways.  A protocol whose groups may differ is
+told each source's audience, and waits for nobody else.  One that takes the minimum of what members have is
+told that a member has everything of a source that it does not receive: the source itself reports how much
+there is, so the minimum over all members is that over the source and its audience.
 """
 
 from __future__ import annotations
@@ -12,12 +17,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stablecast.engine.attached import RING
 from stablecast.engine.choice import PS, STEERED, Choice
 from stablecast.engine.pace import Pace
 from stablecast.engine.wire import Stability
 from stablecast.errors import StablecastError
+from stablecast.membership.audiences import Audiences
+from stablecast.multicast.data_plane import EVERYTHING
 from stablecast.overlays.tree import tree_from_parents
 from stablecast.protocols.contract import GROUP, Machine, Received, Role, Sent, Surroundings
 
@@ -40,16 +48,28 @@ SendFrame = Callable[[Stability, int], None]
 
 
 def make_machine(
-    choice: Choice, *, rank: int, members: int, step_s: float, seed: int, zones: Sequence[str] = ()
+    choice: Choice,
+    *,
+    rank: int,
+    members: int,
+    step_s: float,
+    seed: int,
+    zones: Sequence[str] = (),
+    audiences: Audiences | None = None,
 ) -> Machine:
-    """Make one member's machine of a protocol."""
-    protocol, sizes = choice.protocol, choice.sizes(members, step_s, zones)
+    """Make one member's machine of a protocol; without audiences everyone receives from everyone."""
+    protocol = choice.protocol
+    for_whom = () if audiences is None or not protocol.runs.groups_may_differ else audiences.by_column()
+    sizes = choice.sizes(members, step_s, zones=zones, audiences=for_whom)
     width = protocol.kernels.attached(sizes)
     attached = np.zeros((members, RING, width), np.int64) if width else None
     degree = max(2, math.ceil(math.log2(max(members, 2))))
     tree = tree_from_parents([-1, *((k - 1) // degree for k in range(1, members))])
     places = protocol.places(Surroundings(tree, sizes, seed, lambda: np.zeros((members, members))))
-    return Machine(protocol, index=rank, sizes=sizes, places=places, seed=seed, attached=attached)
+    machine = Machine(protocol, index=rank, sizes=sizes, places=places, seed=seed, attached=attached)
+    if audiences is not None and not for_whom:
+        machine.me.received[list(audiences.unheard_by(rank))] = EVERYTHING
+    return machine
 
 
 class Tracker:
@@ -67,6 +87,7 @@ class Tracker:
         now: float,
         zones: Sequence[str] = (),
         time_offset_s: float = 0.0,
+        audiences: Audiences | None = None,
     ) -> None:
         self.view = view
         self.rank = rank
@@ -78,7 +99,13 @@ class Tracker:
         """For each source, the last part that is known to be everywhere."""
         self.pace = pace
         self.machine = make_machine(
-            choice, rank=rank, members=len(bases), step_s=pace.step, seed=view >> 1, zones=zones
+            choice,
+            rank=rank,
+            members=len(bases),
+            step_s=pace.step,
+            seed=view >> 1,
+            zones=zones,
+            audiences=audiences,
         )
         self.protocol = self.machine.protocol
         self.attaches, self.takes = self.protocol.attaches, self.protocol.takes
@@ -93,6 +120,16 @@ class Tracker:
         self._ahead = [p.name for p in self.protocol.having(Role.AHEAD) if choice.reads_time_of_day]
         self.knows_own = self.protocol.runs.knows(self.machine.sizes) == "own"
         """Whether members learn of their own messages alone, so that they have to tell the others."""
+        self.starter = None if self.protocol.runs.by_timers else 0
+        """The rank of who starts executions; None if nobody does."""
+        unheard = () if audiences is None else audiences.unheard_by(rank)
+        self._is_heard: NDArray[np.bool_] | None = None
+        """For each source whether this member receives it; None if it receives all of them."""
+        if unheard:
+            self._is_heard = np.ones(len(bases), np.bool_)
+            self._is_heard[list(unheard)] = False
+        self._known_to_exist: dict[int, int] = {}
+        """Of sources that this member does not receive, the last part that it has heard of."""
         self.sends = 0
         """Messages of the protocol sent so far."""
         self.set_clock(time_offset_s)
@@ -154,6 +191,14 @@ class Tracker:
                 self.machine.ring_at(min(due, self._ps(now)))
         else:
             self._start_if_due(now, at_once=True)
+
+    def exists(self, source: int, part: int) -> None:
+        """Note that a source that this member does not receive has sent up to a part.
+
+        Who starts executions has to know: there may be nothing else that it would start one for.
+        """
+        if self.rank == self.starter:
+            self._known_to_exist[source] = max(part, self._known_to_exist.get(source, 0))
 
     def take_stable(self, source: int, part: int) -> bool:
         """Take over what the source itself knows of its own messages; tell whether it is news."""
@@ -244,7 +289,11 @@ class Tracker:
 
     def _has_unstable(self) -> bool:
         me = self.machine.me
-        return bool((me.received > me.stable).any())
+        if self._is_heard is None:
+            return bool((me.received > me.stable).any())
+        if ((me.received > me.stable) & self._is_heard).any():
+            return True
+        return any(part > self.stable[source] for source, part in self._known_to_exist.items())
 
     # What the machine wants
 

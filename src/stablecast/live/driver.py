@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from stablecast.engine.engine import Engine, Output
@@ -95,6 +96,11 @@ class Driver:
         fetch = self.engine.fetch(source, first, last, self.now())
         self._do()
         return fetch
+
+    def receive_from(self, receives: bool | Sequence[str]) -> None:
+        """Receive from other senders, from a next view on."""
+        self.engine.receive_from(receives, self.now())
+        self._do()
 
     def leave(self) -> None:
         """Leave the group; the listener hears when that is done."""

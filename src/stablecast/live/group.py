@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Future
 from threading import get_ident
 from typing import TYPE_CHECKING
@@ -246,6 +246,17 @@ class Group:
         finally:
             self._engine.stop_fetch(fetch)
         return fetch.gone or fetch.found
+
+    async def receive_from(self, receives: bool | Sequence[str]) -> None:
+        """Receive from all senders (``True``), from none, or from those of some names and patterns.
+
+        It returns when the group has agreed, in a view that says so.  From that view's first message on this
+        member gets what they send, and they wait for it.
+        """
+        self._check_open()
+        self._driver.receive_from(receives)
+        while not self._engine.agreement.receives_as_wanted:
+            await self._news_while_open(NEWS_S)
 
     async def _news_while_open(self, timeout: float) -> None:
         await self._some_news(timeout)

@@ -59,6 +59,8 @@ def join(
     metrics: str | None = None,
     member: str = Options.member,
     zone: str = Options.zone,
+    sends: bool = Options.sends,
+    receives: bool | Sequence[str] = Options.receives,
     protocol: str | Protocol = Options.protocol,
     protocol_options: Mapping[str, Any] | None = None,
     deliver: Literal["received", "stable", "nothing"] = "received",
@@ -105,6 +107,9 @@ def join(
         Address to serve Prometheus metrics and JSON status on.
     member, zone
         This member's name, by default its address; and where it is, for levels by zone.
+    sends, receives
+        Whether this member sends messages, and whose it receives: all, none (``False``), or those of senders
+        whose names are listed, or match a pattern that is, such as ``["orders", "prices-*"]``.
     protocol, protocol_options
         The stability protocol: its name, the path of a file that defines one, or itself; and its options,
         with the names and units of ``stablecast simulate``.  All members of a group have the same.
@@ -133,6 +138,8 @@ def join(
         protocol_options={} if protocol_options is None else protocol_options,
         member=member,
         zone=zone,
+        sends=sends,
+        receives=receives,
         buffer_bytes=buffer_bytes,
         on_full=on_full,
         deliver=deliver,

@@ -56,6 +56,7 @@ class Sending:
 
     async def turn(self, size: int) -> None:
         """Wait until a message of this size, which may not go at once, may be sent."""
+        self._own.check_sends()
         if self._sent >= TURN_BYTES:
             await asyncio.sleep(0)
             self._check()
@@ -67,6 +68,7 @@ class Sending:
 
     def check_room(self, size: int) -> None:
         """Raise ``BufferFull`` where ``turn`` would wait for room."""
+        self._own.check_sends()
         if self._waiters or not self._own.may_send(size):
             raise BufferFull(self._own.why_not(size))
 

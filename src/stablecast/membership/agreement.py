@@ -15,7 +15,8 @@ Not promised
 How
     ``state`` and ``place`` are what a process knows; ``transitions`` is the table of what each frame does in
     each phase.  ``follow`` says why a change is safe, ``attempt`` and ``lead`` drive it, ``install`` ends it;
-    ``join``, ``admit``, ``merge`` and ``leave`` are how processes and views find and leave each other.
+    ``join``, ``admit``, ``merge`` and ``leave`` are how processes and views find and leave each other;
+    ``receive`` is how a member changes what it receives.
     ``docs/live-internals.md`` has the messages.
 """
 
@@ -24,13 +25,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stablecast.errors import InvalidInput
-from stablecast.membership import attempt, follow, install, join, lead, leave, merge, moves, transitions
+from stablecast.membership import (
+    attempt,
+    follow,
+    install,
+    join,
+    lead,
+    leave,
+    merge,
+    moves,
+    receive,
+    transitions,
+)
 from stablecast.membership.actions import Action, Numbers, Randomness, Timing
 from stablecast.membership.lobby import Lobby
 from stablecast.membership.messages import MembershipFrame, Proposal
 from stablecast.membership.place import Phase
 from stablecast.membership.state import Peer, State
-from stablecast.membership.view import Address, MemberInfo, View
+from stablecast.membership.view import Address, MemberInfo, Patterns, View
 
 IN_WORDS = {
     Phase.NEW: "new",
@@ -144,6 +156,16 @@ class Agreement:
         leave.leave(self._state, now)
         return self._done(now)
 
+    def receive_from(self, receives: Patterns, now: float) -> list[Action]:
+        """Receive from other senders, from a next view on."""
+        receive.receive_from(self._state, receives, now)
+        return self._done(now)
+
+    @property
+    def receives_as_wanted(self) -> bool:
+        """Whether this process is in a view that says what it wants to receive."""
+        return self._state.in_view is not None and not self._state.is_to_receive_others
+
     def leave_out(self, session: int, reason: str, now: float) -> list[Action]:
         """Go on without a member that lives; the leader does, or the next one if it is the leader itself."""
         leave.leave_out(self._state, session, reason, now)
@@ -194,7 +216,7 @@ class Agreement:
         if timers.tick_at is not None and now >= timers.tick_at:
             timers.tick_at = None  # _done sets the next one
             timers.ticks += 1
-            for repeat in (lead.repeat, join.repeat, follow.repeat, leave.repeat):
+            for repeat in (lead.repeat, join.repeat, follow.repeat, leave.repeat, receive.repeat):
                 repeat(state, now)
         attempt.consider(state, now)
         merge.probe(state, now)
@@ -214,6 +236,7 @@ class Agreement:
             or state.search is not None
             or state.announcement is not None
             or state.leave_by is not None
+            or state.is_to_receive_others
             or first is not None
         )
         if not is_active:

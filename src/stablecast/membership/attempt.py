@@ -52,6 +52,10 @@ def _has_reason(state: State, here: InView, now: float) -> bool:
         return True
     if _gathered(state, here, now) or _is_old(here, now):
         return True
+    if any(
+        member.receives != here.receives.get(member.session, member.receives) for member in here.view.members
+    ):
+        return True
     away = (*here.gone, *here.suspected, *here.left_out, *here.leavers)
     return any(here.view.rank_of(session) >= 0 for session in away)
 
@@ -148,7 +152,8 @@ def _begin_sync(state: State, change: Change, now: float) -> None:
     joiners: tuple[MemberInfo, ...] = ()
     if change.contact is None:
         asking = [visitor.member for visitor in visitors]
-        view = next_view(state.new_view_id(), epoch, change, asking, group=state.group)
+        receives = state.here.receives
+        view = next_view(state.new_view_id(), epoch, change, asking, group=state.group, receives=receives)
         joiners = view.members[len(change.survivors) :]
     for member in change.excluded:
         state.outlook.remember(member.address, now)
@@ -175,6 +180,8 @@ def _reason(here: InView, change: Change, joiners: tuple[MemberInfo, ...], now: 
     reasons += [f"{m.label} was left out: {here.left_out[m.session]}" for m in out if m not in failed]
     reasons += [in_words(change.leavers, "left")] if change.leavers else []
     reasons += [in_words(joiners, "joined")] if joiners else []
+    others = [m for m in change.survivors if m.receives != here.receives.get(m.session, m.receives)]
+    reasons += [in_words(others, "changed what to receive")] if others else []
     if change.contact is not None:
         reasons.append("merges into the view of {}:{}".format(*change.contact))
     if _is_old(here, now):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stablecast.membership.view import MemberInfo, View, Whole, Word
+from stablecast.membership.view import MemberInfo, Patterns, View, Whole, Word
 
 Proposal = tuple[Whole, Word]
 """Epoch and the leader's session; larger ones win."""
@@ -130,6 +130,13 @@ class Leave(Frame, tag=31, frozen=True):
     view: Word
 
 
+class Receive(Frame, tag=37, frozen=True):
+    """I want to receive from other senders than the view says; answered by a view that says so."""
+
+    view: Word
+    receives: Patterns
+
+
 class Farewell(Frame, tag=32, frozen=True):
     """You are out of the view: you asked to leave, or you were left out."""
 
@@ -214,6 +221,7 @@ MembershipFrame = (
     | Promised
     | Elsewhere
     | Leave
+    | Receive
     | Farewell
     | Probe
     | Trial

@@ -19,7 +19,7 @@ from stablecast.membership.messages import Join, Proposal, Sync
 from stablecast.membership.next_view import comes_back, view_alone
 from stablecast.membership.place import InView, Phase, Search
 from stablecast.membership.state import State
-from stablecast.membership.view import Address, View
+from stablecast.membership.view import Address, MemberInfo, View
 
 
 def install(state: State, sync: Sync, now: float) -> None:
@@ -35,16 +35,20 @@ def install(state: State, sync: Sync, now: float) -> None:
         state.outlook.remember(address, now)
     here = () if sync.view is None else sync.view.members
     for member in () if old is None else old.members:
-        if member not in here and member.session not in sync.left:
+        if not _has(here, member) and member.session not in sync.left:
             state.outlook.remember(member.address, now)
+
+
+def _has(members: Sequence[MemberInfo], one: MemberInfo) -> bool:
+    return any(member.is_same_as(one) for member in members)
 
 
 def _go_to_view(state: State, old: View | None, sync: Sync, view: View, now: float) -> None:
     _enter(state, view, sync.numbers, sync.proposal, now)
-    away = () if old is None else tuple(member for member in old.members if member not in view.members)
+    away = () if old is None else tuple(member for member in old.members if not _has(view.members, member))
     gone = tuple(member for member in away if member.session not in sync.left)
     left = tuple(member for member in away if member.session in sync.left)
-    joined = tuple(member for member in view.members if old is None or member not in old.members)
+    joined = tuple(member for member in view.members if old is None or not _has(old.members, member))
     leader = sync.proposal[1]
     led = leader == state.me.session or view.rank_of(leader) < 0
     state.out.append(Begin(view, sync.numbers, gone, joined, left, sync.reason, led))

@@ -6,13 +6,14 @@ that has been in a view asks for a later one itself.  ``labels`` has what that m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from stablecast.membership.audiences import Audiences
 from stablecast.membership.change import Change
 from stablecast.membership.labels import labelled, labels_after
-from stablecast.membership.view import Labels, MemberInfo, View
+from stablecast.membership.view import Labels, MemberInfo, Patterns, View
 
 REMEMBERED_NAMES = 1000
 """How many names' incarnations a view carries."""
@@ -33,7 +34,8 @@ def view_together(view_id: int, epoch: int, members: Sequence[MemberInfo], *, gr
     """Make a view of processes that begin together: as if each had joined the view of those before it."""
     incarnations: dict[str, int] = {}
     given = _let_in(members, incarnations, Labels.PLAIN)
-    return View(view_id, epoch, given, group, incarnations)
+    is_apart = not Audiences(given).is_whole
+    return View(view_id, epoch, given, group, incarnations, is_apart=is_apart)
 
 
 def comes_back(me: MemberInfo, last: MemberInfo) -> MemberInfo:
@@ -53,10 +55,18 @@ def next_view(
     joiners: Sequence[MemberInfo],
     *,
     group: str,
+    receives: Mapping[int, Patterns],
 ) -> View:
-    """Put the next view together: survivors in their order, then joiners with the incarnations they get."""
+    """Put the next view together: survivors in their order, then joiners with the incarnations they get.
+
+    ``receives`` has what some of them want to receive from now on, by their sessions.
+    """
     incarnations, labels = dict(change.old.incarnations), labels_after(change)
-    members = (*change.survivors, *_let_in(joiners, incarnations, labels))
+    survivors = [
+        msgspec.structs.replace(member, receives=receives.get(member.session, member.receives))
+        for member in change.survivors
+    ]
+    members = (*survivors, *_let_in(joiners, incarnations, labels))
     keeps = keeps_line(len(change.old.members), len(change.survivors), len(change.leavers))
     remembered = without_oldest(incarnations, {member.name for member in members})
     if len(remembered) < len(incarnations):
@@ -68,6 +78,7 @@ def next_view(
         line=change.old.line if keeps else side_line(group, view_id),
         incarnations=remembered,
         labels=labels,
+        is_apart=change.old.is_apart or not Audiences(members).is_whole,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from stablecast.membership.change import Change
 from stablecast.membership.messages import Flushed, Proposal, Sync
-from stablecast.membership.view import Address, View
+from stablecast.membership.view import Address, Patterns, View
 
 MOST_CONTACTS = 64
 
@@ -76,6 +76,8 @@ class InView:
     """Members that live and are to go, and why."""
     leavers: set[int] = field(default_factory=set)
     """Members that want to leave."""
+    receives: dict[int, Patterns] = field(default_factory=dict)
+    """What members want to receive from the next view on, by their sessions."""
     synced: set[int] = field(default_factory=set)
     """Leaders whose view was agreed to here before another proposal was promised."""
     merge_into: Address | None = None

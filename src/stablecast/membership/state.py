@@ -4,7 +4,8 @@ Where it is
     ``State.place`` says it, and holds what is known only there, see ``place``.  Only ``moves`` sets it.
 What outlives a view
     The epochs that were used (``Past``), who has asked to be let in (``Lobby``), where lost members were
-    (``Outlook``), an INSTALL that is still repeated (``Announcement``), and the wish to leave.
+    (``Outlook``), an INSTALL that is still repeated (``Announcement``), and the wishes to leave and to
+    receive from others.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from stablecast.membership.lobby import Lobby
 from stablecast.membership.messages import MembershipFrame, Proposal
 from stablecast.membership.outlook import Outlook
 from stablecast.membership.place import Accepted, InView, Phase, Place, Search, phase_of
-from stablecast.membership.view import Address, MemberInfo, View
+from stablecast.membership.view import Address, MemberInfo, Patterns, View
 
 NOTHING: Proposal = (0, 0)
 """Smaller than every proposal."""
@@ -98,6 +99,8 @@ class State:
     announcement: Announcement | None = None
     leave_by: float | None = None
     """When this process, which wants to leave, does so without an answer."""
+    receives: Patterns | None = None
+    """What this process wants to receive, if it has said so since it began."""
     distrust_until: float = 0.0
     """Until when no better view is looked at, since one has refused this process."""
     news_at: float = 0.0
@@ -162,6 +165,11 @@ class State:
         """The largest proposal that this process follows."""
         here = self.in_view
         return self.past.installed_by if here is None or here.promise is None else here.promise.proposal
+
+    @property
+    def is_to_receive_others(self) -> bool:
+        """Whether this process wants to receive from others than its view says, or than it asks to be in."""
+        return self.receives is not None and self.receives != self.me.receives
 
     @property
     def leader(self) -> MemberInfo:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from stablecast.membership import admit, follow, install, join, lead, leave, merge
+from stablecast.membership import admit, follow, install, join, lead, leave, merge, receive
 from stablecast.membership.messages import (
     Alive,
     Elsewhere,
@@ -28,6 +28,7 @@ from stablecast.membership.messages import (
     Prepare,
     Probe,
     Promised,
+    Receive,
     Redirect,
     Refuse,
     Sync,
@@ -100,6 +101,8 @@ ROWS = (
     _row(Leave, IN_VIEW, leave.on_leave),
     _row(Leave, (SEEKING, DEPARTING), leave.on_leave_outside),
     _row(Leave, (NEW, DONE), ignore),
+    _row(Receive, IN_VIEW, receive.on_receive),
+    _row(Receive, (NEW, SEEKING, DEPARTING, DONE), ignore),
     _row(Farewell, IN_VIEW, leave.on_farewell),
     _row(Farewell, (NEW, SEEKING, DEPARTING, DONE), ignore),
     _row(Probe, IN_VIEW, merge.on_probe),

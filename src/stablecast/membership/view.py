@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from fnmatch import fnmatchcase
 from typing import Annotated
 
 import msgspec
+
+from stablecast.errors import InvalidInput
 
 Whole = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 """A number of parts, messages or views: never negative, and 64 bits hold it."""
@@ -13,6 +16,16 @@ Word = Annotated[int, msgspec.Meta(ge=0)]
 """A random number of 64 bits."""
 
 Address = tuple[str, int]
+
+PATTERNS_MOST = 64
+"""Patterns that a member can say what it receives by."""
+PATTERN_LONGEST = 64
+"""Characters of one of them; no name is longer."""
+Pattern = Annotated[str, msgspec.Meta(max_length=PATTERN_LONGEST)]
+"""A sender's name, or a pattern: ``*`` for any characters, ``?`` for one, ``[ab]`` for one of some."""
+Patterns = Annotated[tuple[Pattern, ...], msgspec.Meta(max_length=PATTERNS_MOST)]
+FROM_ALL: Patterns = ("*",)
+"""What a member receives that does not say otherwise."""
 
 
 def format_address(address: Address) -> str:
@@ -54,6 +67,18 @@ class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
     """Most members of a view that it can send in; 0 for any number."""
     mark: str = ""
     """Bits of its session, where name and incarnation may belong to another one too."""
+    sends: bool = True
+    """Whether it sends messages."""
+    receives: Patterns = FROM_ALL
+    """Whose messages it receives: names of senders, or patterns of them; nobody's if there is none."""
+
+    def receives_from(self, source: MemberInfo) -> bool:
+        """Tell whether it receives what another member sends; or what it sends itself."""
+        return source.sends and any(fnmatchcase(source.name, pattern) for pattern in self.receives)
+
+    def is_same_as(self, other: MemberInfo) -> bool:
+        """Tell whether these are one member, which may receive from others by now."""
+        return (self.session, self.incarnation) == (other.session, other.incarnation)
 
     @property
     def address(self) -> Address:
@@ -82,11 +107,22 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     """The last incarnation that each name was given, of members and of recent ones."""
     labels: Labels = Labels.PLAIN
     """How those who join are called."""
+    is_apart: bool = False
+    """Whether the messages of each source are a group of their own in traces: in this view, or in one that it
+    follows, not everyone receives from everyone who sends."""
 
     @property
     def sessions(self) -> tuple[int, ...]:
         """The members' sessions by rank."""
         return tuple(member.session for member in self.members)
+
+    def receivers_of(self, label: str) -> tuple[str, ...]:
+        """Return the labels of the members that receive what one of them sends, without itself."""
+        source = next((member for member in self.members if member.label == label), None)
+        if source is None:
+            known = ", ".join(member.label for member in self.members)
+            raise InvalidInput(f"'{label}' is not in the view (accepted: {known})")
+        return tuple(m.label for m in self.members if m is not source and m.receives_from(source))
 
     def rank_of(self, session: int) -> int:
         """Return a member's rank, -1 if it is not in this view."""

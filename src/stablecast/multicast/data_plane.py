@@ -1,7 +1,10 @@
 """The payloads of one view at one member: what has come of each source, what is asked for, kept and let go.
 
-Everything here ends with the view.  At its end all members that go on together have the same of every source,
-the cut, so all of that is stable, and the next view begins with empty buffers.
+Everything here ends with the view.  At its end all members that go on together have the same of every source
+that they receive, the cut, so all of that is stable, and the next view begins with empty buffers.
+
+Of a source that it does not receive (``membership/audiences``) a member takes in, asks for and keeps nothing,
+and nobody waits for it: where members report what they have, it counts as having everything.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from stablecast.membership.actions import Randomness
+from stablecast.membership.audiences import Audiences
 from stablecast.membership.links import Links
 from stablecast.multicast.frames import Data, DataFrame, Nak, Progress, Run, SentSoFar
 from stablecast.multicast.heard import Heard
@@ -36,6 +40,8 @@ ANNOUNCE_MOST_S = 0.5
 ANNOUNCE_GROWTH = 4
 """How many times the first distance between two such words the longest one is, if that is longer."""
 NEVER = float("inf")
+EVERYTHING = 1 << 62
+"""What a member reports to have of a source that it does not receive."""
 
 
 class Surroundings(Protocol):
@@ -44,8 +50,8 @@ class Surroundings(Protocol):
     def to_rank(self, frame: DataFrame, rank: int) -> None:
         """Send a frame to one member."""
 
-    def to_all(self, frame: DataFrame) -> None:
-        """Send a frame to all other members."""
+    def to_audience(self, frame: DataFrame) -> None:
+        """Send a frame to all who receive from this member."""
 
     def took(self, source: int, stream: Stream, run: Run, now: float) -> None:
         """Take note of a run that has joined its source's prefix."""
@@ -74,6 +80,8 @@ class Stability(Protocol):
     """How many to each."""
     knows_own: bool
     """Whether members learn of their own messages alone, so that they have to tell the others."""
+    starter: int | None
+    """The rank of who has to know that something is unstable, to look for stability; None if nobody has."""
 
     def holds(self, source: int, part: int) -> bool:
         """Tell whether there is a place for what is attached to a part."""
@@ -83,6 +91,9 @@ class Stability(Protocol):
 
     def has_received(self, source: int, part: int, now: float) -> None:
         """Note that a source's prefix has grown up to a part."""
+
+    def exists(self, source: int, part: int) -> None:
+        """Hear that a source that this member does not receive has sent up to a part."""
 
     def take_stable(self, source: int, part: int) -> bool:
         """Hear from elsewhere that everyone has a source's parts up to this one."""
@@ -99,6 +110,8 @@ class DataPlane:
         Which of the members this is, and all of them by rank.
     numbers
         For each source its parts and messages before the view, which everyone has.
+    audiences
+        Who receives whom.
     policy, copies, short_s
         Who keeps what until it is stable (``keepers``), and for how long everyone does.
     step_s
@@ -119,6 +132,7 @@ class DataPlane:
         sessions: Sequence[int],
         labels: Sequence[str],
         numbers: Sequence[tuple[int, int]],
+        audiences: Audiences,
         policy: str,
         copies: int,
         short_s: float,
@@ -160,13 +174,20 @@ class DataPlane:
         self._rng = rng
         self._suspects = suspects
         self._prefixes = list(bases)
+        self._audiences = audiences
+        self._unheard = frozenset(audiences.unheard_by(rank))
+        starter = stability.starter
+        self._far_starter = None if starter is None or audiences.hears(starter, rank) else starter
+        """Who has to know of one's own messages without receiving them."""
         self._lacking: dict[int, Stream] = {}
         """Sources of which something may be missing: all that have gaps, and some that had."""
         self._announce_at = NEVER
         self._announce_first = max(ANNOUNCE_FIRST_S, step_s)
         self._announce_wait = self._announce_first
         self._tells_stable = False
-        self._keepers = Keepers(sessions, rank, policy=policy, copies=copies, has=self.has, links=links)
+        self._keepers = Keepers(
+            sessions, rank, audiences=audiences, policy=policy, copies=copies, has=self.has, links=links
+        )
 
     # What has come
 
@@ -177,6 +198,23 @@ class DataPlane:
     def prefixes(self) -> tuple[int, ...]:
         """Return each source's last part before the first gap."""
         return tuple(self._prefixes)
+
+    def reported(self) -> tuple[int, ...]:
+        """Return for each source the last part that nobody has to wait for here."""
+        if not self._unheard:
+            return tuple(self._prefixes)
+        return tuple(
+            EVERYTHING if source in self._unheard else prefix for source, prefix in enumerate(self._prefixes)
+        )
+
+    def is_to_have(self, rank: int, source: int) -> bool:
+        """Tell whether a member is to have a source's messages."""
+        return self._audiences.hears(rank, source)
+
+    def lacking(self, source: int, part: int) -> list[int]:
+        """Return the ranks of those who are to have a source's part, and are not known to."""
+        has = self.has
+        return [rank for rank in self._audiences.with_source(source) if has.of(rank, source) < part]
 
     def add_own(self, run: Run, now: float) -> int:
         """Take a run that this member is about to send; return its size."""
@@ -189,7 +227,8 @@ class DataPlane:
         self._around.took(rank, self.own, run, now)
         self._stability.has_received(rank, self.own.prefix, now)
         self._announce_wait = self._announce_first
-        self._announce_at = now + self._announce_first
+        due = now + self._announce_first
+        self._announce_at = due if self._far_starter is None else min(self._announce_at, due)
         return size
 
     def take(self, run: Run, now: float) -> bool:
@@ -198,7 +237,7 @@ class DataPlane:
         Tells whether its source's prefix has grown.
         """
         source, stability = run.source, self._stability
-        if not 0 <= source < self._size or source == self._rank:
+        if not 0 <= source < self._size or source == self._rank or source in self._unheard:
             return False
         if not _is_sound(run, stability.width):
             return False
@@ -270,6 +309,9 @@ class DataPlane:
 
         What another member has may still be on its way here: it is given a round trip to the source.
         """
+        if source in self._unheard:
+            self._stability.exists(source, part)
+            return
         stream = self.streams[source]
         if source == self._rank or part <= stream.highest:
             return
@@ -285,7 +327,7 @@ class DataPlane:
         self.hear_of(rank, frame.parts, rank, now)
         self._stability.take_stable(rank, frame.stable)
         self.has.take(rank, rank, frame.parts)
-        if frame.ask:
+        if frame.ask and rank not in self._unheard:
             self._around.to_rank(Progress(self._view, rank, self.streams[rank].prefix), rank)
 
     # Repair
@@ -382,7 +424,12 @@ class DataPlane:
 
         They get the rest from others, who therefore keep it: the hash may choose nobody but the source.
         """
-        unheard = (self.has.of(to, source) for sender, to in self._links.known() if sender == source)
+        hears = self._audiences.hears
+        unheard = (
+            self.has.of(to, source)
+            for sender, to in self._links.known()
+            if sender == source and hears(to, source)
+        )
         return min(unheard, default=self.streams[source].prefix)
 
     def oldest_unstable(self) -> tuple[float, int, int] | None:
@@ -401,6 +448,8 @@ class DataPlane:
         """Take in everything up to the cut, and ask its holders for it."""
         self.limit, self._keepers.holders = list(cut), holders
         for source, (stream, part) in enumerate(zip(self.streams, cut, strict=True)):
+            if source in self._unheard:
+                continue
             stream.hear_of(part, now)
             self._lacking[source] = stream
             run = self._pop_next(source, stream)
@@ -412,9 +461,10 @@ class DataPlane:
                 stream.gaps.ask_all(now)
 
     def has_cut(self) -> bool:
-        """Tell whether everything up to the cut is here."""
+        """Tell whether everything up to the cut is here, of what this member receives."""
         return self.limit is not None and all(
-            s.prefix >= part for s, part in zip(self.streams, self.limit, strict=True)
+            stream.prefix >= part or source in self._unheard
+            for source, (stream, part) in enumerate(zip(self.streams, self.limit, strict=True))
         )
 
     def settle(self, now: float) -> None:
@@ -447,7 +497,9 @@ class DataPlane:
         """Say how much was sent, at doubling distances while something is unstable: the last may be lost."""
         due = self._announce_at <= now
         if due or (self._tells_stable and self._stability.knows_own):
-            self._around.to_all(self._sent_so_far())
+            self._around.to_audience(self._sent_so_far())
+        if due and self._far_starter is not None:
+            self._around.to_rank(self._sent_so_far(), self._far_starter)
         self._tells_stable = False
         if due:
             most = max(ANNOUNCE_MOST_S, ANNOUNCE_GROWTH * self._announce_first)
@@ -458,8 +510,8 @@ class DataPlane:
         return SentSoFar(self._view, self.own.prefix, self._stability.stable[self._rank], ask)
 
     def ask_progress(self) -> None:
-        """Ask everyone how far they have come with one's own messages."""
-        self._around.to_all(self._sent_so_far(ask=True))
+        """Ask the audience how far they have come with one's own messages."""
+        self._around.to_audience(self._sent_so_far(ask=True))
 
 
 def _is_sound(run: Run, width: int) -> bool:

@@ -2,16 +2,16 @@
 
 Who keeps it
     With the policy ``until-stable`` every member that has received it.  With ``two-buffers`` its source, and
-    of those who have received it the ones that a hash of the run and the member chooses: the lower a member's
-    hash, the more likely it is one.  A run is named by its source and its first part.  All members of a view
-    know the same sessions, so they come to the same hashes.
+    of its audience, once they have received it, the ones that a hash of the run and the member chooses: the
+    lower a member's hash, the more likely it is one.  A run is named by its source and its first part.  All
+    members of a view know the same sessions and audiences, so they come to the same hashes.
 Whom to ask
     What is missing begins where a run begins, so whoever lacks it knows the hash of the first run that it
-    lacks.  It asks one member after the other; those that are suspected, or not heard directly, come last.
-    Those that are chosen to keep it come first, then those that are known to have received it, and each in
-    the order of their hashes.  So in the end everyone was asked, and a keeper is found whatever policy and
-    number of copies it was told.  What is known of others may be old, so it does not count more than the
-    choice.
+    lacks.  It asks the source and its audience, one after the other; those that are suspected, or not heard
+    directly, come last.  Those that are chosen to keep it come first, then those that are known to have
+    received it, and each in the order of their hashes.  So in the end all of them were asked, and a keeper is
+    found whatever policy and number of copies it was told.  What is known of others may be old, so it does
+    not count more than the choice.
 Who is asked before
     The source, twice, if it is heard directly: it keeps its own.  While the view ends, the member that SYNC
     names, if it is sure to keep what it has received: it is the source, or everyone keeps everything.  Every
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stablecast.membership.audiences import Audiences
 from stablecast.membership.links import Links
 from stablecast.multicast.bufferers import buffers, is_below, named
 from stablecast.multicast.frames import Run
@@ -37,12 +38,21 @@ class Keepers:
     """Who keeps what in one view, as one of its members sees it."""
 
     def __init__(
-        self, sessions: Sequence[int], rank: int, *, policy: str, copies: int, has: Heard, links: Links
+        self,
+        sessions: Sequence[int],
+        rank: int,
+        *,
+        audiences: Audiences,
+        policy: str,
+        copies: int,
+        has: Heard,
+        links: Links,
     ) -> None:
         self.holders: Sequence[int] | None = None
         """While the view ends, for each source the session of a member that has received all of the cut."""
         self._ranks = {session: rank for rank, session in enumerate(sessions)}
         self._rank = rank
+        self._audiences = audiences
         self._all_keep = policy == "until-stable"
         self._copies = copies
         self._has = has
@@ -53,7 +63,8 @@ class Keepers:
     def keeps(self, source: int, run: Run) -> bool:
         """Tell whether this member is chosen to keep a run of a source."""
         message = (self._hashed[source], run.part)
-        return buffers(self._hashed[self._rank], message, len(self._hashed), self._copies, by=self._hash)
+        among = self._audiences.size_with_source(source)
+        return buffers(self._hashed[self._rank], message, among, self._copies, by=self._hash)
 
     def whom_to_ask(self, source: int, part: int, *, tries: int, suspects: frozenset[int]) -> int:
         """Return the rank of whom to ask for parts from this one on, after so many requests for them."""
@@ -83,10 +94,12 @@ class Keepers:
         return rank if is_sure and rank != self._rank else None
 
     def _likeliest_first(self, source: int, part: int, suspects: frozenset[int]) -> list[int]:
+        among = self._audiences.size_with_source(source)
+
         def key(rank: int) -> tuple[bool, bool, bool, float]:
             hashed = self._hash(self._hashed[source], part, self._hashed[rank])
-            keeps = self._all_keep or rank == source or is_below(hashed, len(self._hashed), self._copies)
+            keeps = self._all_keep or rank == source or is_below(hashed, among, self._copies)
             away = rank in suspects or not self._links.hears(rank)
             return away, not keeps, self._has.of(rank, source) < part, hashed
 
-        return sorted((rank for rank in range(len(self._hashed)) if rank != self._rank), key=key)
+        return sorted((r for r in self._audiences.with_source(source) if r != self._rank), key=key)

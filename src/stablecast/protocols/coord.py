@@ -17,5 +17,5 @@ from stablecast.protocols.layers import sets_timers
 PROTOCOL = coordp.PROTOCOL.replace(
     about=__doc__,
     paper="hypercube, section 2.1",
-    runs=Started(timed=sets_timers, successors=True, placement="random", cast="unicast"),
+    runs=Started(by_minimum=True, timed=sets_timers, successors=True, placement="random", cast="unicast"),
 )

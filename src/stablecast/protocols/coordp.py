@@ -146,7 +146,7 @@ PROTOCOL = Protocol(
     paper="hierarchical, section 3.1",
     state=State,
     kernels=star.around(PLAIN, count, START, ACK, INFO, ACK_INFO),
-    runs=Started(timed=sets_timers, successors=True),
+    runs=Started(by_minimum=True, timed=sets_timers, successors=True),
     parameters=(RESEND,),
     links=links,
 )

@@ -241,6 +241,7 @@ PROTOCOL = Protocol(
     state=State,
     kernels=cube.around(PLAIN, take_in, go_on, STABILITY, REPEAT),
     runs=Gossiping(
+        by_minimum=True,
         timed=lambda sizes: sizes.params["resend"] > 0 or sizes.params["rounds"] != 1,
         placement="random",
         ends=True,

@@ -149,6 +149,6 @@ PROTOCOL = Protocol(
         INFO,
         REPEAT,
     ),
-    runs=Started(timed=sets_timers, execution_messages=lambda group: float(group * group)),
+    runs=Started(by_minimum=True, timed=sets_timers, execution_messages=lambda group: float(group * group)),
     parameters=(RESEND,),
 )

@@ -247,7 +247,7 @@ PROTOCOL = Protocol(
     paper="gossip, section 3",
     state=State,
     kernels=around(PLAIN, gossip),
-    runs=Gossiping(status="status"),
+    runs=Gossiping(by_minimum=True, status="status"),
     resolve=_resolve,
     check=_check,
     parameters=(

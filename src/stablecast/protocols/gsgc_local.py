@@ -291,7 +291,7 @@ PROTOCOL = Protocol(
     paper="gossip, section 5",
     state=State,
     kernels=around(PLAIN, step_locally),
-    runs=Gossiping(),
+    runs=Gossiping(by_minimum=True),
     places=divide,
     check=_check,
     parameters=(

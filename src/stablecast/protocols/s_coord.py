@@ -21,6 +21,6 @@ from stablecast.protocols.layers import RESEND, sets_timers
 PROTOCOL = s_coordp.PROTOCOL.replace(
     about=__doc__,
     paper="hypercube, section 2.3",
-    runs=Started(timed=sets_timers, successors=True, placement="random"),
+    runs=Started(by_minimum=True, timed=sets_timers, successors=True, placement="random"),
     parameters=(RESEND, replace(TREE_DEGREE, default="log"), hidden("relay", Role.RELAY, 1)),
 )

@@ -197,7 +197,7 @@ PROTOCOL = Protocol(
         tree.Asked(advance, count, report, ask_children, tell_children),
         tree.Messages(START, ACK, INFO, ACK_INFO),
     ),
-    runs=Started(timed=sets_timers, successors=True),
+    runs=Started(by_minimum=True, timed=sets_timers, successors=True),
     parameters=(RESEND, TREE_DEGREE, hidden("relay", Role.RELAY)),
     places=tree_places,
     links=tree_member_links,

@@ -189,7 +189,7 @@ PROTOCOL = Protocol(
     kernels=trains.among_siblings(
         PLAIN, advance, pass_on, trains.Messages(START, ACK1, ACK2, INFO, GOT, GOT_START, ACK_INFO)
     ),
-    runs=Started(timed=sets_timers),
+    runs=Started(by_minimum=True, timed=sets_timers),
     parameters=(RESEND, TREE_DEGREE),
     places=places,
 )

@@ -137,7 +137,7 @@ PROTOCOL = Protocol(
     paper="hierarchical, section 3.3",
     state=State,
     kernels=trains.round_a_ring(PLAIN, START, ACK, INFO, GOT, GOT_INFO),
-    runs=Started(timed=sets_timers),
+    runs=Started(by_minimum=True, timed=sets_timers),
     parameters=(RESEND,),
     places=places,
 )

@@ -89,6 +89,9 @@ class Runs:
     """Whether members learn of everyone's messages that they are stable, or of their ``own`` alone."""
     groups_may_differ: bool = False
     """Whether each sender may have receivers of its own."""
+    by_minimum: bool = False
+    """Whether nothing is called stable but the minimum, over all members, of what they say to have.  Then a
+    member that does not receive a sender's messages can say that it has everything of it."""
     operations: str = ""
     """The number of the state that counts its comparisons and moves of numbers."""
     status: str = ""

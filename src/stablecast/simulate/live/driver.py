@@ -64,6 +64,8 @@ class Seat:
     zone: str = ""
     clock_ahead_s: float = 0.0
     """By how much its clock on the wall is wrong."""
+    receives: bool | list[str] = True
+    """Whose messages it receives."""
     engine: Engine | None = None
     """None before it joins, and after it crashed or left."""
     timer: Entry | None = None
@@ -99,8 +101,16 @@ class LiveDriver:
             is_silent=lambda member: self.seats[member].engine is None,
         )
         names = member_names(setup.topology.member_count)
+        heard = setup.receives(names)
         self.seats = [
-            Seat(k, name, address_of(k), setup.zone_of(k), setup.clock_skew_ms / 1e3 * self._draw(k, CLOCK))
+            Seat(
+                k,
+                name,
+                address_of(k),
+                zone=setup.zone_of(k),
+                clock_ahead_s=setup.clock_skew_ms / 1e3 * self._draw(k, CLOCK),
+                receives=heard[k],
+            )
             for k, name in enumerate(names)
         ]
         self.across_datagrams = 0
@@ -156,7 +166,7 @@ class LiveDriver:
     def _make_engine(self, seat: Seat) -> None:
         seed = f"{self.setup.seed}/{seat.number}"
         seat.engine = Engine(
-            replace(self.setup.options, member=seat.name, zone=seat.zone),
+            replace(self.setup.options, member=seat.name, zone=seat.zone, receives=seat.receives),
             address=seat.address,
             largest=self.setup.membership.largest,
             rng=random.Random(seed),

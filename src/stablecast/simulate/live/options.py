@@ -36,7 +36,7 @@ from stablecast.simulate.topologies.registry import topology as make_topology
 PROTOCOL = "protocol"
 COMMAND = ("stablecast", "simulate", "live")
 SHARED = {
-    Setup: ("senders", "seed", "faults", "loss_until_ms", "routes", "multicast_tree"),
+    Setup: ("senders", "receivers", "seed", "faults", "loss_until_ms", "routes", "multicast_tree"),
     Traffic: ("rate_per_s", "data_bytes"),
 }
 """Options of a simulated protocol that a simulated live group has too."""

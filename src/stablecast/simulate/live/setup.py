@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.engine.attached import members_most
+from stablecast.engine.choice import check_receivers
 from stablecast.engine.options import POLICIES, Options
 from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
+from stablecast.membership.view import PATTERNS_MOST
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import Costs
 from stablecast.simulate.faults import Schedule, read_schedule
@@ -85,6 +87,7 @@ class LiveSetup:
     """Options of the protocol, by the names and in the units of ``stablecast simulate``."""
     membership: Membership = field(default_factory=Membership)
     senders: int | None = None
+    receivers: int | None = None
     seed: int = 0
     rate_per_s: float = 10.0
     data_bytes: int = 1000
@@ -134,12 +137,45 @@ class LiveSetup:
             raise InvalidInput(
                 f"{self.senders} senders in a group of {members} members (accepted: 1 to {members})"
             )
+        if self.receivers is not None:
+            self._check_receivers(self.receivers, members)
         most = members_most(self.options.choice, self.membership.largest)
         if most and self.topology.member_count > most:
             raise InvalidInput(
                 f"{self.options.choice.protocol.name} has groups of {most} members at most with datagrams of"
                 f" {self.membership.largest} bytes (accepted: fewer members, or a larger --largest)"
             )
+
+    def _check_receivers(self, receivers: int, members: int) -> None:
+        if not 1 <= receivers < members:
+            raise InvalidInput(
+                f"{receivers} receivers of each sender in a group of {members} members (accepted: 1 to"
+                f" {members - 1}, or none for all)"
+            )
+        if self.schedule.initial < self.topology.member_count:
+            raise InvalidInput(
+                "receivers are drawn among members that are there from the start (leave joins out)"
+            )
+        if self.sender_count > PATTERNS_MOST:
+            raise InvalidInput(
+                f"members can name {PATTERNS_MOST} senders to receive from, and {self.sender_count} send"
+                f" (accepted: --senders up to {PATTERNS_MOST}, or no receivers)"
+            )
+        check_receivers(self.options.choice.protocol)
+
+    def receives(self, names: Sequence[str]) -> list[bool | list[str]]:
+        """Return what each member receives: of each sender, so many others do, drawn by the seed."""
+        if self.receivers is None:
+            return [True] * len(names)
+        rng = np.random.default_rng([self.seed, 0x61756469])
+        heard: list[bool | list[str]] = [[] for _ in names]
+        for sender in self.sender_members().tolist():
+            others = np.delete(np.arange(len(names)), sender)
+            for member in sorted(rng.choice(others, self.receivers, replace=False).tolist()):
+                of_member = heard[member]
+                assert isinstance(of_member, list)
+                of_member.append(names[sender])
+        return heard
 
     @cached_property
     def options(self) -> Options:
