@@ -57,7 +57,7 @@ def run(given: dict[str, Any]) -> int:
 
     trace, as_json = given.pop("trace", None), given.pop("as_json", False)
     setup = live_setup({name: value for name, value in given.items() if value is not None})
-    what = f"{setup.options.choice.protocol.name} on {setup.topology.label}"
+    what = f"{setup.options.protocol_name} on {setup.topology.label}"
     with SimulationProgress(what, executions=0, shown=not as_json) as progress:
         result = simulate_live(setup, progress=progress.of_group, trace=trace)
     if as_json:

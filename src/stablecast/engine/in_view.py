@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from stablecast.engine.options import Options
 from stablecast.engine.pace import Pace
 from stablecast.engine.signs_of_life import SignsOfLife
 from stablecast.engine.tracker import Tracker
+from stablecast.engine.untracked import Untracked
 from stablecast.engine.wire import AnyFrame, Stability
 from stablecast.membership.actions import Randomness
 from stablecast.membership.detector import Detector
 from stablecast.membership.links import Links
 from stablecast.membership.view import View
+from stablecast.multicast.bimodal_plane import BimodalPlane
 from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.frames import Progress, Run
 from stablecast.multicast.round_trips import RoundTrips
 from stablecast.multicast.streams import Kept, Stream
+from stablecast.multicast.terms import terms_of
 
 
 class Surroundings(Protocol):
@@ -37,6 +41,9 @@ class Surroundings(Protocol):
 
     def dropped(self, source: int, runs: list[Kept], now: float) -> None:
         """Take note of runs that are kept elsewhere."""
+
+    def lost(self, source: int, stream: Stream, first: int, last: int, now: float) -> None:
+        """Take note of messages that were given up."""
 
     @property
     def is_full(self) -> bool:
@@ -77,24 +84,14 @@ class InView:
         self.links = Links(self.rank, self.size)
         self._around = around
         self._pressed_at = 0.0
-        self.tracker = Tracker(
-            options.choice,
-            view=view.id,
-            rank=self.rank,
-            bases=[parts for parts, _ in numbers],
-            pace=self.pace,
-            send=self._send_stability,
-            now=now,
-        )
-        self.data = DataPlane(
+        bases = [parts for parts, _ in numbers]
+        self.tracker = self._tracker(bases, now)
+        self.data = self._data_plane()(
             view.id,
             self.rank,
             sessions=view.sessions,
             labels=self.labels,
             numbers=numbers,
-            policy=options.policy,
-            copies=options.copies,
-            short_s=options.short_s,
             stability=self.tracker,
             around=around,
             links=self.links,
@@ -113,6 +110,26 @@ class InView:
             trips=trips,
             now=now,
         )
+
+    def _tracker(self, bases: list[int], now: float) -> Tracker | Untracked:
+        choice = self.options.choice
+        if choice is None:
+            return Untracked(bases)
+        return Tracker(
+            choice,
+            view=self.view.id,
+            rank=self.rank,
+            bases=bases,
+            pace=self.pace,
+            send=self._send_stability,
+            now=now,
+        )
+
+    def _data_plane(self) -> Callable[..., DataPlane]:
+        options = self.options
+        if options.bimodal is not None:
+            return partial(BimodalPlane, terms=terms_of(options.bimodal, self.size))
+        return partial(DataPlane, policy=options.policy, copies=options.copies, short_s=options.short_s)
 
     def _send_stability(self, frame: Stability, rank: int) -> None:
         if rank < 0:

@@ -69,7 +69,7 @@ class Tracing:
         me, line, at = here.agreed[here.rank], here.view.line, self.time_us(now)
         if isinstance(run, Data):
             first, sizes = run.seq, [len(payload) for payload in run.payloads]
-        elif run.index < run.count - 1:
+        elif run.index < run.count - 1 or not stream.is_whole:
             return
         else:
             first, sizes = run.seq, [stream.large]
@@ -82,9 +82,10 @@ class Tracing:
     def released(self, here: InView, source: int, runs: list[Kept], now: float) -> None:
         """Write down what is stable, and whose copies are let go."""
         if not self._departs:
-            me, line, at = here.agreed[here.rank], here.view.line, self.time_us(now)
-            stable_seq = here.data.streams[source].stable_seq
-            self.rows.append(StableRow(line, me, here.agreed[source], stable_seq, at))
+            if here.options.bimodal is None:  # otherwise it is let go, and may be missing elsewhere
+                me, line, at = here.agreed[here.rank], here.view.line, self.time_us(now)
+                stable_seq = here.data.streams[source].stable_seq
+                self.rows.append(StableRow(line, me, here.agreed[source], stable_seq, at))
             self.dropped(here, source, [kept for kept in runs if kept.run is not None], now)
 
     def dropped(self, here: InView, source: int, runs: list[Kept], now: float) -> None:

@@ -15,9 +15,9 @@ _WARM: set[str] = set()
 """Identities of protocols whose kernels are there."""
 
 
-def warm(choice: Choice) -> None:
+def warm(choice: Choice | None) -> None:
     """Have the kernels of a protocol compiled, unless they are."""
-    if choice.identity not in _WARM:
+    if choice is not None and choice.identity not in _WARM:
         _run_three(choice)
         _WARM.add(choice.identity)
 

@@ -37,7 +37,7 @@ class Keepers:
     """Who keeps what in one view, as one of its members sees it."""
 
     def __init__(
-        self, sessions: Sequence[int], rank: int, *, policy: str, copies: int, has: Heard, links: Links
+        self, sessions: Sequence[int], rank: int, *, policy: str, copies: float, has: Heard, links: Links
     ) -> None:
         self.holders: Sequence[int] | None = None
         """While the view ends, for each source the session of a member that has received all of the cut."""
@@ -54,6 +54,19 @@ class Keepers:
         """Tell whether this member is chosen to keep a run of a source."""
         message = (self._hashed[source], run.part)
         return buffers(self._hashed[self._rank], message, len(self._hashed), self._copies, by=self._hash)
+
+    def draw(self, source: int, part: int, *, but: int, draw: float) -> int | None:
+        """Return the rank of one of those chosen to keep a run, by its first part, as ``draw`` names it.
+
+        It is neither this member nor ``but``; None if nobody else is.
+        """
+        message, size = (self._hashed[source], part), len(self._hashed)
+        found = [
+            rank
+            for rank, member in enumerate(self._hashed)
+            if rank not in (self._rank, but) and buffers(member, message, size, self._copies, by=self._hash)
+        ]
+        return found[int(draw * len(found))] if found else None
 
     def whom_to_ask(self, source: int, part: int, *, tries: int, suspects: frozenset[int]) -> int:
         """Return the rank of whom to ask for parts from this one on, after so many requests for them."""

@@ -75,7 +75,7 @@ class Meter:
         while waiting and waiting[0].outcomes.stable_seq >= waiting[0].seq:
             message = waiting.popleft()
             outcome = message.outcomes.of(message.seq, message.sent_s)
-            self.in_smaller_view += not isinstance(outcome, Stable)
+            self.in_smaller_view += not isinstance(outcome, Stable) and bool(outcome and outcome.gone)
             self._stable_after_ps.append(now_ps - message.at_ps)
             self._digest.update(f"s {now_ps} {member} {message.seq} {type(outcome).__name__}".encode())
             count += 1

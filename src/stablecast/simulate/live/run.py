@@ -93,14 +93,13 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
     counters = [engine.counters for engine in engines]
     for engine in there:
         if engine.in_view is not None:
-            engine.counters.repairs_asked += engine.in_view.data.repairs_asked
-            engine.counters.repairs_sent += engine.in_view.data.repairs_sent
+            engine.counters.add(engine.in_view.data.counts())
     stable = meter.time_to_stable_us() or (None,) * 4
     delivery = meter.time_to_delivery_us() or (None, None, None, 0.0)
     views = Counter(engine.view.id for engine in there if engine.view is not None)
     peaks = [each.peak_bytes for each in counters]
     return LiveResult(
-        protocol=setup.options.choice.protocol.name,
+        protocol=setup.options.protocol_name,
         members=setup.topology.member_count,
         senders=setup.sender_count,
         seed=setup.seed,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from stablecast.engine.attached import members_most
 from stablecast.engine.options import POLICIES, Options
 from stablecast.errors import InvalidInput
+from stablecast.multicast.delivery import RELIABLE
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import Costs
 from stablecast.simulate.faults import Schedule, read_schedule
@@ -31,6 +32,11 @@ class Membership:
 
     buffer_bytes: int = knob(
         Options.buffer_bytes, "Most bytes of unstable messages, of all senders together.", panel=LIVE
+    )
+    delivery: str = knob(
+        RELIABLE,
+        "How messages come to all: reliable, or bimodal, with values such as bimodal:p_fail=0.0001.",
+        panel=LIVE,
     )
     deliver: str = knob(
         Options.deliver,
@@ -113,7 +119,7 @@ class LiveSetup:
         most = members_most(self.options.choice, self.membership.largest)
         if most and self.topology.member_count > most:
             raise InvalidInput(
-                f"{self.options.choice.protocol.name} has groups of {most} members at most with datagrams of"
+                f"{self.options.protocol_name} has groups of {most} members at most with datagrams of"
                 f" {self.membership.largest} bytes (accepted: fewer members, or a larger --largest)"
             )
 
@@ -126,6 +132,7 @@ class LiveSetup:
             protocol=self.protocol,
             protocol_options=dict(self.params),
             buffer_bytes=told.buffer_bytes,
+            delivery=told.delivery,
             deliver=told.deliver,
             policy=told.policy,
             copies=told.copies,
