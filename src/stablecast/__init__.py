@@ -9,7 +9,14 @@ from stablecast.errors import StablecastError
 
 if TYPE_CHECKING:
     from stablecast.engine.levels import at_least, each_zone, everyone, members, zones
-    from stablecast.engine.results import Delivery, MessagesLost, ProbablyStable, Stable, StableInSmallerView, TimedOut
+    from stablecast.engine.results import (
+        Delivery,
+        MessagesLost,
+        ProbablyStable,
+        Stable,
+        StableInSmallerView,
+        TimedOut,
+    )
     from stablecast.live.group import Group
     from stablecast.live.joining import join
     from stablecast.live.receipt import Receipt

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from stablecast.cli.live_options import ProtocolOption, SetOption
+from stablecast.cli.live_options import DeliveryOption, ProtocolOption, SetOption
 from stablecast.cli.output import WRONG_USAGE, complain
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def node_command(
     ] = None,
     protocol: ProtocolOption = "gsgc",
     set_: SetOption = None,
+    delivery: DeliveryOption = "reliable",
     key_file: Annotated[
         Path | None,
         typer.Option(help="The group's key; otherwise the variable STABLECAST_KEY.", show_default=False),
@@ -66,6 +67,7 @@ def node_command(
         "seeds": tuple(seed or ()),
         "protocol": protocol,
         "protocol_options": read_options(protocol, set_ or ()),
+        "delivery": delivery,
         "key": _key(key_file),
         "member": member,
         "zone": zone,
@@ -76,6 +78,7 @@ def node_command(
     words = ["stablecast", "node", "--group", group]
     words += ["--protocol", protocol] if protocol != "gsgc" else []
     words += [word for each in set_ or () for word in ("--set", each)]
+    words += ["--delivery", delivery] if delivery != "reliable" else []
     words += ["--key-file", str(key_file)] if key_file is not None else []
     words += ["--insecure"] if insecure else []
     log = _log(trace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Protocol
 
 from stablecast.engine.options import Options
@@ -128,8 +129,14 @@ class InView:
     def _data_plane(self) -> Callable[..., DataPlane]:
         options = self.options
         if options.bimodal is not None:
-            return partial(BimodalPlane, terms=terms_of(options.bimodal, self.size))
+            terms = terms_of(options.bimodal, self.size)
+            return partial(BimodalPlane, terms=terms, heard_all_at=self._heard_all_at)
         return partial(DataPlane, policy=options.policy, copies=options.copies, short_s=options.short_s)
+
+    def _heard_all_at(self) -> float:
+        """Return since when each other member has given a sign of life."""
+        others = (rank for rank in range(self.size) if rank != self.rank)
+        return min(map(self.detector.last_heard, others), default=inf)
 
     def _send_stability(self, frame: Stability, rank: int) -> None:
         if rank < 0:

@@ -18,6 +18,10 @@ Catastrophic omission
     hole asks the source to multicast it again, and after two requests in vain those who keep it.  With k
     members lacking it about k²/n find each other in a round, so a few losses cause no such requests.  Who is
     asked does so once in ``AGAIN_ROUNDS`` rounds, however many ask.
+When one's own message is settled
+    Its rounds are over, and each other member has given a sign of life since: one that was out of reach for
+    all of its rounds is not said to have it.  If such a member fails, the message is settled without it when
+    the view ends.
 At the end of a view
     The cut is the largest prefix that a survivor reports, where a prefix holds what has come or was given up.
     Who lacks something of it asks for it as in reliable delivery, for ``END_ROUNDS`` rounds at most, and then
@@ -29,7 +33,7 @@ Paper
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -50,9 +54,19 @@ MEASURED_LEAST = 1000
 
 
 class BimodalPlane(DataPlane):
-    """One member's payloads in one view, in bimodal delivery; takes what a :class:`DataPlane` does."""
+    """One member's payloads in one view, in bimodal delivery.
 
-    def __init__(self, *args: Any, terms: Terms, **kwargs: Any) -> None:
+    Parameters
+    ----------
+    terms
+        Copies, rounds and probabilities for the view's size.
+    heard_all_at
+        Returns a time since when each other member has given a sign of life, the latest such time.
+    args, kwargs
+        As for a :class:`DataPlane`, but who keeps what, which the terms tell.
+    """
+
+    def __init__(self, *args: Any, terms: Terms, heard_all_at: Callable[[], float], **kwargs: Any) -> None:
         super().__init__(*args, policy="two-buffers", copies=terms.copies, short_s=0.0, **kwargs)
         self.terms = terms
         self._lost = 0
@@ -68,6 +82,9 @@ class BimodalPlane(DataPlane):
         self._round = 0
         self._round_at = NEVER
         self._give_up_at = NEVER
+        self._over: deque[tuple[float, int]] = deque()
+        """Of one's own parts whose rounds are over: since when, and the last of them."""
+        self._heard_all_at = heard_all_at
         self._again: dict[tuple[int, int], int] = {}
         """Runs that were multicast again, with the round."""
         self._missed = 0
@@ -200,6 +217,9 @@ class BimodalPlane(DataPlane):
             if len(marks) > self.terms.rounds:
                 part = marks.popleft()
                 self._give_up(source, stream, part, now)
+                if source == self._rank:
+                    self._over.append((now, part))
+                    part = self._settled()
                 self._release(source, stream, min(part, stream.prefix), now)
             self._drop_others(source, stream, now)
             if stream.stable == stream.highest:
@@ -211,6 +231,13 @@ class BimodalPlane(DataPlane):
             self._gossip()
         else:
             self._round_at = NEVER
+
+    def _settled(self) -> int:
+        """Return the last own part whose rounds were over before everyone last gave a sign of life."""
+        part, heard_at = self.own.stable, self._heard_all_at()
+        while self._over and self._over[0][0] <= heard_at:
+            part = self._over.popleft()[1]
+        return part
 
     def _drop_others(self, source: int, stream: Stream, now: float) -> None:
         """Let go of what has been here for the short time, and is for others to keep."""

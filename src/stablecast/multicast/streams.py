@@ -213,6 +213,8 @@ class Stream:
             del self.kept[kept.first]
             self.kept_bytes -= kept.size
             self.stable_seq = kept.seq
+        if stable == self.prefix:  # the last messages may have been given up
+            self.stable_seq = self.seq
         return released
 
     def drop(self, before: float, keeps: Callable[[Run], bool]) -> list[Kept]:

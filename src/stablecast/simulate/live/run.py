@@ -114,6 +114,8 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
         tts_p99_us=stable[2],
         tts_max_us=stable[3],
         deliveries=meter.deliveries,
+        deliveries_given_up=meter.given_up,
+        messages_given_up=len(meter.given_up_somewhere),
         delivery_p50_us=delivery[1],
         delivery_p99_us=delivery[2],
         delivery_max_us=delivery[3],
