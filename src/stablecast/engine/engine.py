@@ -73,6 +73,7 @@ from stablecast.multicast.frames import (
     Fragment,
     Gossip,
     History,
+    Messages,
     Nak,
     Progress,
     Run,
@@ -419,7 +420,7 @@ class Engine:
                     self.own.window.was_lost(lost, rank, now, pause)
             case SentSoFar():
                 here.data.take_sent_so_far(frame, rank, now)
-            case Digest() | Forward() | AskMulticast():
+            case Digest() | Forward() | AskMulticast() | Messages():
                 if not here.data.take_gossip(frame, rank, now):
                     self.counters.malformed += 1
             case Progress():

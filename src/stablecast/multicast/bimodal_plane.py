@@ -39,7 +39,7 @@ from typing import Any
 
 from stablecast.multicast.data_plane import NAK_RANGES, NEVER, REPAIR_BYTES, Counts, DataPlane
 from stablecast.multicast.digests import Range, Told, lacked_by_both, to_be_had, told_of
-from stablecast.multicast.frames import AskMulticast, Data, Digest, Forward, Gossip, Nak, Run
+from stablecast.multicast.frames import AskMulticast, Data, Digest, Forward, Gossip, Messages, Nak, Run
 from stablecast.multicast.streams import Kept, Stream, last_part, last_seq, size_of
 from stablecast.multicast.terms import Terms
 
@@ -157,6 +157,27 @@ class BimodalPlane(DataPlane):
         stream = self.streams[source]
         if stream.highest > stream.stable:
             self._live(source, now)
+
+    def told_with_signs(self) -> Gossip:
+        """Return which messages this member has, or has given up."""
+        return Messages(self._view, self.prefixes(), tuple(stream.seq for stream in self.streams))
+
+    def _take_messages(self, frame: Messages, now: float) -> bool:
+        """Hear which messages end up to parts of each source, so that those given up can be told."""
+        if not len(frame.parts) == len(frame.messages) == self._size:
+            return False
+        for source, (part, seq) in enumerate(zip(frame.parts, frame.messages, strict=True)):
+            if seq > self._seqs[source]:
+                self._hear_of_message(source, part, seq, now)
+        return True
+
+    def _hear_of_message(self, source: int, part: int, seq: int, now: float) -> None:
+        stream = self.streams[source]
+        if source == self._rank or part < stream.highest:
+            return
+        self._seqs[source] = max(self._seqs[source], seq)
+        if stream.prefix == part and self._seqs[source] > stream.seq:  # its parts were given up before
+            self._tell_lost(source, stream, self._seqs[source], now)
 
     def _live(self, source: int, now: float) -> None:
         """Count rounds for a source of which something has come, or is known."""
@@ -285,6 +306,8 @@ class BimodalPlane(DataPlane):
                     if each.source != self._rank:
                         self._compare(each, rank, now)
             return True
+        if isinstance(frame, Messages):
+            return self._take_messages(frame, now)
         if not 0 <= frame.source < self._size:
             return False
         if isinstance(frame, AskMulticast):
@@ -299,9 +322,8 @@ class BimodalPlane(DataPlane):
         """Ask for what is missing here: its sender for what it has, the source for what it lacks too."""
         source = told.source
         stream = self.streams[source]
-        if told.highest > stream.highest:
-            self._seqs[source] = max(self._seqs[source], told.seq)
-            self.hear_of(source, told.highest, rank, now)
+        self._hear_of_message(source, told.highest, told.seq, now)
+        self.hear_of(source, told.highest, rank, now)
         wanted: list[Range] = []
         shared: dict[int, list[Range]] = {}
         for gap in reversed(stream.gaps.due(now)):

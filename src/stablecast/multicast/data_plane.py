@@ -297,6 +297,10 @@ class DataPlane:
         stream.hear_of(part, now + wait)
         self.busy[source] = self._lacking[source] = stream
 
+    def told_with_signs(self) -> Gossip | None:
+        """Return what goes out with signs of life: nothing."""
+        return None
+
     def take_sent_so_far(self, frame: SentSoFar, rank: int, now: float) -> None:
         """Hear how much a member has sent, and what it knows of that."""
         self.hear_of(rank, frame.parts, rank, now)

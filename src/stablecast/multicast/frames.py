@@ -131,8 +131,18 @@ class AskMulticast(Frame, tag=18, frozen=True):
     ranges: list[tuple[Whole, Whole]]
 
 
+class Messages(Frame, tag=19, frozen=True):
+    """Which messages the sender of this frame has, or has given up; goes with signs of life."""
+
+    view: Word
+    parts: tuple[Whole, ...]
+    """For each source by rank, the last part before the first gap."""
+    messages: tuple[Whole, ...]
+    """For each, the last message that ends up to there."""
+
+
 Run = Data | Fragment
 """A frame as its source made it: some whole messages, or one part of a large one."""
-Gossip = Digest | Forward | AskMulticast
+Gossip = Digest | Forward | AskMulticast | Messages
 """What members say in bimodal delivery alone."""
 DataFrame = Run | Nak | SentSoFar | Progress | AskHistory | History | Gossip

@@ -1,8 +1,8 @@
 """What bimodal delivery comes to in a view of so many members: copies, rounds, and P_fail.
 
 Copies
-    As few as keep equation (3) of the buffering paper at ``p_fail`` for the view's size and the loss, unless
-    a number was given; at least one, and never more than there are members.
+    As few as keep equation (3) of the buffering paper, with a sender that has its own message, at ``p_fail``
+    for the view's size and the loss, unless a number was given; at least one, and never more than members.
 Rounds
     As many as gossip needs to bring a message from a single member to all, but for a tenth of ``p_fail``.
     A request that is passed on takes four messages, each of which may be lost.
@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stablecast.multicast.delivery import Bimodal
-from stablecast.theory.buffering import failure, smallest_c
+from stablecast.theory.buffering import failure, failure_with_sender, smallest_argument
 from stablecast.theory.epidemic import legs_served, spread_rounds
 
 ROUNDS_SHARE = 0.1
@@ -51,14 +51,21 @@ class Terms:
         loss = self.loss if loss is None else loss
         if self.members == 1 or loss == 0:
             return 0.0
-        return min(1.0, failure(self.members, self.copies, loss, crash=crash) + self.rounds_fail)
+        unkept = failure_with_sender(self.members, self.copies, loss)
+        if crash:
+            unkept = max(unkept, failure(self.members, self.copies, loss, crash=crash))
+        return min(1.0, unkept + self.rounds_fail)
 
 
 def terms_of(bimodal: Bimodal, members: int) -> Terms:
     """Return what bimodal delivery comes to in a view of so many members."""
     wanted = bimodal.copies
     if wanted is None:
-        wanted = smallest_c(members, bimodal.loss, bimodal.p_fail * (1 - ROUNDS_SHARE))
+        wanted = smallest_argument(
+            lambda copies: failure_with_sender(members, copies, bimodal.loss),
+            members,
+            bimodal.p_fail * (1 - ROUNDS_SHARE),
+        )
     copies = float(members) if wanted is None else min(max(wanted, 1.0), float(members))
     rounds_fail = bimodal.p_fail * ROUNDS_SHARE
     rounds = bimodal.keep_rounds
