@@ -108,6 +108,8 @@ def judge(options: argparse.Namespace, accounts: list[Account], seconds: float) 
         "violations": len(violated),
         "violations_explained": most_explained(messages, terms.p_fail()),
         "given_up": sum(len(account.lost) for account in accounts),
+        "given_up_by": {account.name: len(account.lost) for account in accounts if account.lost},
+        "late_most_s": round(max(account.late_most_s for account in accounts), 2),
         "unaccounted": sum(messages - each for each in got),
         "out_of_order": sum(account.out_of_order for account in accounts),
         "loss_measured": round(statistics.fmean(account.loss for account in accounts), 4),

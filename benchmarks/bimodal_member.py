@@ -56,6 +56,8 @@ class Account:
     """Runs that were in their rounds: what it would have kept if everyone kept everything."""
     waiting: float = 0.0
     """Runs that waited behind a gap."""
+    late_most_s: float = 0.0
+    """By how much its timers were late at most: a process that does not run is out of reach."""
 
 
 def play(part: Part, pipe: Connection) -> None:
@@ -137,8 +139,11 @@ class Member:
 
     async def _sample(self, group: Group) -> None:
         """Look now and then how many runs are kept, in the midst of sending."""
+        loop = asyncio.get_running_loop()
         while True:
+            due = loop.time() + SAMPLE_S
             await asyncio.sleep(SAMPLE_S)
+            self._account.late_most_s = max(self._account.late_most_s, loop.time() - due)
             here = group._engine.in_view
             if self._sends and here is not None:
                 streams = here.data.streams

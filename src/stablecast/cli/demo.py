@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stablecast.cli.live_options import ProtocolOption, SetOption
+from stablecast.cli.live_options import DeliveryOption, ProtocolOption, SetOption
 from stablecast.cli.output import DONE, FOUND_FAILURE
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def demo_command(
     kill: Annotated[int, typer.Option(help="Members that are killed, as by kill -9, from half-way on.")] = 1,
     protocol: ProtocolOption = "gsgc",
     set_: SetOption = None,
+    delivery: DeliveryOption = "reliable",
     seed: Annotated[int, typer.Option(help="Of who is killed, and of what is lost.")] = 0,
     size: Annotated[int, typer.Option(help="Bytes of a message.")] = 100,
     rate: Annotated[
@@ -64,6 +65,7 @@ def demo_command(
         kill=kill,
         protocol=protocol,
         set=tuple(set_ or ()),
+        delivery=delivery,
         seed=seed,
         size=size,
         rate=rate,
