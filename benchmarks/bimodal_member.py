@@ -143,9 +143,9 @@ class Member:
         while True:
             due = loop.time() + SAMPLE_S
             await asyncio.sleep(SAMPLE_S)
-            self._account.late_most_s = max(self._account.late_most_s, loop.time() - due)
             here = group._engine.in_view
             if self._sends and here is not None:
+                self._account.late_most_s = max(self._account.late_most_s, loop.time() - due)
                 streams = here.data.streams
                 living = sum(len(stream.kept) for stream in streams)
                 kept = sum(kept.run is not None for stream in streams for kept in stream.kept.values())

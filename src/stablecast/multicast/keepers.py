@@ -44,7 +44,7 @@ class Keepers:
         self._ranks = {session: rank for rank, session in enumerate(sessions)}
         self._rank = rank
         self._all_keep = policy == "until-stable"
-        self._copies = copies
+        self._copies = float(copies)
         self._has = has
         self._links = links
         self._hash = named("mix")
