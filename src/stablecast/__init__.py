@@ -9,18 +9,29 @@ from stablecast.errors import StablecastError
 
 if TYPE_CHECKING:
     from stablecast.engine.levels import at_least, each_zone, everyone, members, zones
-    from stablecast.engine.results import Delivery, Stable, StableInSmallerView, TimedOut
+    from stablecast.engine.results import (
+        Delivery,
+        MessagesLost,
+        ProbablyStable,
+        Stable,
+        StableInSmallerView,
+        TimedOut,
+    )
     from stablecast.live.group import Group
     from stablecast.live.joining import join
     from stablecast.live.receipt import Receipt
+    from stablecast.multicast.delivery import Bimodal
 
 __version__ = "0.1.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _LAZY = {
+    "Bimodal": "stablecast.multicast.delivery",
     "Delivery": "stablecast.engine.results",
     "Group": "stablecast.live.group",
+    "MessagesLost": "stablecast.engine.results",
+    "ProbablyStable": "stablecast.engine.results",
     "Receipt": "stablecast.live.receipt",
     "Stable": "stablecast.engine.results",
     "StableInSmallerView": "stablecast.engine.results",
@@ -34,8 +45,11 @@ _LAZY = {
 }
 
 __all__ = [
+    "Bimodal",
     "Delivery",
     "Group",
+    "MessagesLost",
+    "ProbablyStable",
     "Receipt",
     "Stable",
     "StableInSmallerView",

@@ -37,6 +37,8 @@ METRICS = {
     "window_bytes",
 }
 
+OF_BIMODAL = {"p_fail", "lost_messages", "lost_share", "loss", "multicasts_again"}
+
 
 async def ask(address, request):
     """Return status line, headers and body of an answer."""
@@ -94,10 +96,35 @@ def test_the_endpoint_answers_in_the_text_format_of_prometheus():
     assert {"replay", "authentication", "version", "untrusted", "malformed"} <= reasons
 
 
+def test_p_fail_and_what_was_measured_beside_it_are_metrics_of_bimodal_delivery():
+    async def scenario():
+        async with (
+            asyncio.timeout(20),
+            stablecast.join("orders", member="a", delivery="bimodal", metrics="127.0.0.1:0") as a,
+            stablecast.join("orders", member="b", delivery="bimodal", seeds=[a.address]) as b,
+        ):
+            receipts = [await b.send(bytes(100)) for _ in range(50)]
+            outcome = await receipts[-1].stable()
+            _, _, text = await get(a.metrics_address, "/metrics")
+            _, _, status = await get(a.metrics_address, "/status")
+            return outcome, text.decode(), json.loads(status)
+
+    outcome, text, status = asyncio.run(scenario())
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert {name.removeprefix("stablecast_") for name in families} == METRICS | OF_BIMODAL
+    values = {sample.name: sample.value for family in families.values() for sample in family.samples}
+    assert 0 < values["stablecast_p_fail"] <= 0.001
+    assert values["stablecast_p_fail"] == status["p_fail"] == outcome.p_fail
+    assert values["stablecast_lost_messages_total"] == status["lost_messages"] == 0
+    assert values["stablecast_lost_share"] == status["lost_share"] == 0
+    assert status["loss"] is None  # too little has come to tell
+    assert status["protocol"] == "bimodal"
+
+
 def test_every_metric_and_every_field_of_the_status_is_on_its_page():
     page = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
     fields = [field.name for field in dataclasses.fields(Stats)]
-    names = [f"stablecast_{name}" for name in METRICS]
+    names = [f"stablecast_{name}" for name in METRICS | OF_BIMODAL]
     assert not [name for name in (*names, *fields) if not re.search(rf"`{name}(_total)?`", page)]
 
 

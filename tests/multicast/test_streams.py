@@ -124,3 +124,37 @@ def test_whatever_the_order_messages_come_out_once_and_in_theirs(order, twice):
     assert found == [(k + 1, b"%d" % k) for k in range(24)]
     assert stream.kept_bytes == sum(map(size_of, runs))
     assert not stream.ahead
+
+
+def test_what_is_given_up_is_skipped_and_the_next_run_follows():
+    stream = Stream("ann", parts=0, messages=0)
+    stream.append(Data(1, 0, 1, 1, [b"a"]), 0.0)
+    stream.put_ahead(Data(1, 0, 4, 4, [b"d"]))
+    stream.skip(3)
+    run = stream.pop_next()
+    assert run is not None
+    stream.append(run, 1.0)
+    assert (stream.prefix, stream.seq, bool(stream.gaps)) == (4, 4, False)
+    assert stream.messages_of(run) == (4, [b"d"])
+
+
+def test_a_large_message_of_which_a_part_was_given_up_is_none():
+    stream = Stream("ann", parts=0, messages=0)
+    found = []
+    for part, index, seq in [(1, 0, 1), (3, 2, 1), (4, 0, 2), (5, 1, 2), (6, 2, 2)]:
+        if part > stream.prefix + 1:
+            stream.hear_of(part - 1, 0.0)
+            stream.skip(part - 1)
+        run = Fragment(1, 0, part, seq, index, 3, b"%d" % index)
+        stream.append(run, 0.0)
+        found += stream.messages_of(run)[1]
+    assert found == [b"012"]
+
+
+def test_what_was_dropped_is_found_by_its_place():
+    stream = Stream("ann", parts=0, messages=0)
+    for part in (1, 2, 3, 4):
+        stream.append(Data(1, 0, part, part, [b"x"]), float(part))
+    stream.drop(3.5, lambda run: run.part == 2)
+    assert [kept.first for kept in stream.dropped_between(1, 4)] == [1, 3]
+    assert [run.part for run in stream.runs_between(1, 4)] == [2, 4]

@@ -144,3 +144,37 @@ def test_event_loops_that_wait_in_whole_milliseconds_make_stability_later():
     assert coarse.completed
     assert exact.tts_p50_us < coarse.tts_p50_us
     assert coarse.deliveries == exact.deliveries
+
+
+BIMODAL = {"told": {"delivery": "bimodal"}, "changes": {"link_loss": 0.025}}
+
+
+def test_bimodal_delivery_is_the_same_by_seed_and_settles_everything():
+    first = run(seed=3, **BIMODAL)
+    assert run(seed=3, **BIMODAL).to_dict() | {"wall_s": 0} == first.to_dict() | {"wall_s": 0}
+    assert first.completed
+    assert first.protocol == "bimodal"
+    assert first.repairs_sent > 0
+    assert first.deliveries + first.deliveries_given_up == first.messages * 7
+
+
+def test_bimodal_delivery_survives_a_crash_a_leave_and_a_join():
+    result = run(seed=4, seconds=6.0, faults="crash 3 at 500; join 1 at 1500; leave 5 at 2500", **BIMODAL)
+    assert result.completed
+    assert result.members_at_end == 6
+    assert result.views_at_end == 1
+    assert result.messages_in_smaller_view > 0
+
+
+def test_what_few_copies_and_rounds_lose_is_counted():
+    told = {"delivery": "bimodal:copies=1,keep_rounds=3,short_rounds=1"}
+    result = run(seed=5, told=told, changes={"link_loss": 0.1})
+    assert result.deliveries_given_up >= result.messages_given_up > 0
+    lost = told_of(result, "MessagesLost")
+    assert len(lost) > 0
+    assert result.deliveries + result.deliveries_given_up <= result.messages * 7
+
+
+def test_a_simulated_group_with_a_delivery_that_does_not_exist_is_refused():
+    with pytest.raises(InvalidInput, match="delivery 'fast' is not accepted"):
+        run(told={"delivery": "fast"})

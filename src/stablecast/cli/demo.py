@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stablecast.cli.live_options import AdaptiveOption, ProtocolOption, SetOption
+from stablecast.cli.live_options import AdaptiveOption, DeliveryOption, ProtocolOption, SetOption
 from stablecast.cli.output import DONE, FOUND_FAILURE
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def demo_command(
     set_: SetOption = None,
     zones: Annotated[int, typer.Option(help="Zones that members are in; 0 for none.")] = 0,
     adaptive: AdaptiveOption = False,
+    delivery: DeliveryOption = "reliable",
     seed: Annotated[int, typer.Option(help="Of who is killed, and of what is lost.")] = 0,
     size: Annotated[int, typer.Option(help="Bytes of a message.")] = 100,
     rate: Annotated[
@@ -68,6 +69,7 @@ def demo_command(
         set=tuple(set_ or ()),
         zones=zones,
         adaptive=adaptive,
+        delivery=delivery,
         seed=seed,
         size=size,
         rate=rate,

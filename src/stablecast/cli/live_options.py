@@ -1,4 +1,4 @@
-"""Options that ``node`` and ``demo`` share: the stability protocol, and what is set of it."""
+"""Options that ``node`` and ``demo`` share: how a group delivers, its stability protocol, and what is set."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ import typer
 
 ProtocolOption = Annotated[
     str, typer.Option(help="A name from 'stablecast protocols', or a file that defines a protocol.")
+]
+DeliveryOption = Annotated[
+    str,
+    typer.Option(
+        metavar="MODE",
+        help="How messages come to all: reliable, or bimodal, with values such as bimodal:p_fail=0.0001.",
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from stablecast.cli.live_options import AdaptiveOption, ProtocolOption, SetOption
+from stablecast.cli.live_options import AdaptiveOption, DeliveryOption, ProtocolOption, SetOption
 from stablecast.cli.output import WRONG_USAGE, complain
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def node_command(
     protocol: ProtocolOption = "gsgc",
     set_: SetOption = None,
     adaptive: AdaptiveOption = False,
+    delivery: DeliveryOption = "reliable",
     key_file: Annotated[
         Path | None,
         typer.Option(help="The group's key; otherwise the variable STABLECAST_KEY.", show_default=False),
@@ -87,6 +88,7 @@ def node_command(
         "protocol": protocol,
         "protocol_options": read_options(protocol, set_ or ()),
         "pace": PaceOptions(adaptive=adaptive),
+        "delivery": delivery,
         "key": _key(key_file),
         "member": member,
         "zone": zone,
@@ -100,6 +102,7 @@ def node_command(
     words += ["--protocol", protocol] if protocol != "gsgc" else []
     words += [word for each in set_ or () for word in ("--set", each)]
     words += ["--adaptive"] if adaptive else []
+    words += ["--delivery", delivery] if delivery != "reliable" else []
     words += ["--key-file", str(key_file)] if key_file is not None else []
     words += ["--insecure"] if insecure else []
     log = _log(trace)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from stablecast.engine.results import Delivery, Event, Outcome, Released, Stable, StableInSmallerView
+from stablecast.engine.results import Delivery, Event, Outcome, ProbablyStable, Released, Stable, TimedOut
 from stablecast.live.words import in_words, names
 
 
@@ -39,12 +39,18 @@ class Lines:
         """Say what became of an own message."""
         source, seq = outcome.id
         fields: dict[str, Any] = {"source": source, "seq": seq, "seconds": round(outcome.seconds, 6)}
-        if not isinstance(outcome, Stable | StableInSmallerView):
+        if isinstance(outcome, TimedOut):
             return self._line("not_stable", fields, f"not stable: {source}/{seq}")
-        gone = outcome.gone if isinstance(outcome, StableInSmallerView) else ()
+        gone = () if isinstance(outcome, Stable) else outcome.gone
         fields |= {"members": list(outcome.members), "gone": list(gone)}
-        text = f"stable: {source}/{seq} at {names(outcome.members)} after {outcome.seconds * 1000:.1f} ms"
-        return self._line("stable", fields, text + (f"; gone: {names(gone)}" if gone else ""))
+        text = f"{source}/{seq} at {names(outcome.members)} after {outcome.seconds * 1000:.1f} ms"
+        text += f"; gone: {names(gone)}" if gone else ""
+        if isinstance(outcome, ProbablyStable):
+            fields["p_fail"] = outcome.p_fail
+            return self._line(
+                "probably_stable", fields, f"probably stable: {text}; P_fail {outcome.p_fail:.2g}"
+            )
+        return self._line("stable", fields, f"stable: {text}")
 
     def event(self, event: Event) -> str:
         """Tell what happened in the group; nothing of copies that were let go."""

@@ -57,7 +57,7 @@ def run(given: dict[str, Any]) -> int:
 
     trace, as_json = given.pop("trace", None), given.pop("as_json", False)
     setup = live_setup({name: value for name, value in given.items() if value is not None})
-    what = f"{setup.options.choice.protocol.name} on {setup.topology.label}"
+    what = f"{setup.options.protocol_name} on {setup.topology.label}"
     with SimulationProgress(what, executions=0, shown=not as_json) as progress:
         result = simulate_live(setup, progress=progress.of_group, trace=trace)
     if as_json:
@@ -86,6 +86,7 @@ def show(result: LiveResult) -> None:
             _times(result.delivery_p50_us, result.delivery_p99_us, result.delivery_max_us),
         ),
         ("deliveries", f"{result.deliveries:,}"),
+        *_given_up(result),
         ("sender had to wait", f"{result.blocked:,} times"),
         ("repairs asked / sent", f"{result.repairs_asked:,} / {result.repairs_sent:,}"),
         ("kept by a member, most / mean", f"{result.peak_bytes_max:,} / {result.peak_bytes_mean:,.0f} bytes"),
@@ -118,6 +119,12 @@ def show(result: LiveResult) -> None:
 def _bytes(result: LiveResult) -> str:
     sizes = (result.data_bytes_sent, result.control_bytes_sent, result.repair_bytes_sent)
     return f"{' / '.join(f'{size:,}' for size in sizes)} bytes"
+
+
+def _given_up(result: LiveResult) -> list[tuple[str, str]]:
+    """Return a line for what was given up, if something was."""
+    count, messages = result.deliveries_given_up, result.messages_given_up
+    return [("given up", f"{count:,} deliveries, of {messages:,} messages")] if count else []
 
 
 def _times(*values_us: float | None) -> str:

@@ -35,11 +35,14 @@ MEMBERS_LOOKED_AT = 1 << 16
 """More members than any view has."""
 
 
-def members_most(choice: Choice, largest: int) -> int:
+def members_most(choice: Choice | None, largest: int) -> int:
     """Return how many members a view may have in which a member with datagrams of so many bytes can send.
 
-    ``ANY_NUMBER`` if that is not limited.  A protocol has to attach no fewer numbers in a larger group.
+    ``ANY_NUMBER`` if that is not limited, as where no protocol runs.  A protocol has to attach no fewer
+    numbers in a larger group.
     """
+    if choice is None:
+        return ANY_NUMBER
     if not _fits(choice, largest, 1):
         raise InvalidInput(
             f"datagrams of {largest} bytes have no room for messages beside the {_width(choice, 1)} numbers"

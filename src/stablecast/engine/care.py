@@ -86,9 +86,7 @@ class Care:
         news = self._stalls.look(here, now)
         if news is not None:
             yield news
-        oldest = [
-            (source, o) for source, stream in here.data.busy.items() if (o := stream.oldest) is not None
-        ]
+        oldest = here.data.awaited()
         for rank in sorted(self._to_look_at(here, oldest, now)):
             member = here.view.members[rank]
             since = held_since(here, rank, oldest, now) if oldest else None

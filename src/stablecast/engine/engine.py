@@ -36,7 +36,16 @@ from stablecast.engine.names import Names, key_of
 from stablecast.engine.options import Options
 from stablecast.engine.outgoing import Datagram
 from stablecast.engine.own import Own
-from stablecast.engine.results import Delivery, Event, MemberFailed, QueueFull, Released, Settled, ViewChanged
+from stablecast.engine.results import (
+    Delivery,
+    Event,
+    MemberFailed,
+    MessagesLost,
+    QueueFull,
+    Released,
+    Settled,
+    ViewChanged,
+)
 from stablecast.engine.rows import Row
 from stablecast.engine.sealing import SEALED, Sealing
 from stablecast.engine.stats import Counters
@@ -57,14 +66,29 @@ from stablecast.membership.actions import (
 from stablecast.membership.agreement import Agreement
 from stablecast.membership.messages import Alive, Join, Refuse
 from stablecast.membership.view import FROM_ALL, Address, MemberInfo, View
-from stablecast.multicast.frames import AskHistory, Data, Fragment, History, Nak, Progress, Run, SentSoFar
+from stablecast.multicast.bimodal_plane import BimodalPlane
+from stablecast.multicast.frames import (
+    AskHistory,
+    AskMulticast,
+    Data,
+    Digest,
+    Forward,
+    Fragment,
+    Gossip,
+    History,
+    Messages,
+    Nak,
+    Progress,
+    Run,
+    SentSoFar,
+)
 from stablecast.multicast.round_trips import RoundTrips
 from stablecast.multicast.streams import Kept, Stream
 
 LOSSES_STEPS = 4
 """Steps for which losses are counted together at least; a round trip if that is longer."""
 
-Control = Stability | Step | Nak | SentSoFar | Progress | Alive
+Control = Stability | Step | Nak | SentSoFar | Progress | Alive | Gossip
 
 _log = logging.getLogger(__name__)
 
@@ -163,7 +187,7 @@ class Engine:
         self.agreement = Agreement(
             me,
             group=options.group,
-            protocol=options.choice.identity,
+            protocol=options.identity,
             rng=rng,
             numbers=self._numbers,
             timing=options.timing,
@@ -175,7 +199,7 @@ class Engine:
         self.tracing = Tracing(time_offset_s) if traces else None
         self.tells_releases = False
         """Whether somebody wants to hear of each release."""
-        self.reads_time_of_day = options.choice.reads_time_of_day
+        self.reads_time_of_day = options.choice is not None and options.choice.reads_time_of_day
         self._day_offset_s = time_offset_s
         """What makes the engine's time the time of day, as it was told last."""
         self._rng = rng
@@ -318,7 +342,7 @@ class Engine:
     def receive_from(self, receives: bool | Sequence[str], now: float) -> None:
         """Receive from other senders; it is so when ``agreement.receives_as_wanted``."""
         patterns = replace(self.options, receives=receives).patterns
-        if patterns != FROM_ALL:
+        if patterns != FROM_ALL and self.options.choice is not None:
             check_receivers(self.options.choice.protocol)
         self._do(self.agreement.receive_from(patterns, now), now)
         self._after(now)
@@ -435,6 +459,9 @@ class Engine:
                     self.own.window.was_lost(lost, rank, now, pause)
             case SentSoFar():
                 here.data.take_sent_so_far(frame, rank, now)
+            case Digest() | Forward() | AskMulticast() | Messages():
+                if not here.data.take_gossip(frame, rank, now):
+                    self.counters.malformed += 1
             case Progress():
                 here.take_progress(frame, rank, now)
                 self._went_on = True
@@ -494,7 +521,9 @@ class Engine:
                 if kept.run is not None:
                     self.backlog.deliver(stream, kept.run, self.label)
         if source == here.rank:
-            self.own.became_stable(runs, self._survivors(here), self._trips.longest(), now)
+            self.own.became_stable(
+                runs, self._survivors(here), self._trips.longest(), now, p_fail=self._p_fail(here)
+            )
             self._went_on = True
         if self.tracing is not None:
             self.tracing.released(here, source, runs, now)
@@ -507,10 +536,24 @@ class Engine:
         for_whom = here.audiences.with_source(here.rank)
         return tuple(here.labels[rank] for rank in for_whom if rank not in self._gone)
 
+    def _p_fail(self, here: InView) -> float | None:
+        """Return how probably what becomes stable now is not everywhere; None if it is known to be."""
+        data = here.data
+        return data.p_fail(failed=len(self._gone)) if isinstance(data, BimodalPlane) else None
+
     def dropped(self, source: int, runs: list[Kept], now: float) -> None:
         """Let go of runs that others keep."""
-        if self.tracing is not None and self.in_view is not None:
-            self.tracing.dropped(self.in_view, source, runs, now)
+        here = self.in_view
+        assert here is not None
+        if source == here.rank:
+            self.own.let_go(runs, self._trips.longest())
+            self._went_on = True
+        if self.tracing is not None:
+            self.tracing.dropped(here, source, runs, now)
+
+    def lost(self, source: int, stream: Stream, first: int, last: int, now: float) -> None:
+        """Tell the application of messages that were given up."""
+        self._events.append(MessagesLost(stream.label, first, last))
 
     # Views
 
@@ -572,8 +615,7 @@ class Engine:
             self._gone = frozenset(here.ranks[member.session] for member in gone)
             here.data.settle(now)
             self._gone = frozenset()
-            self.counters.repairs_asked += here.data.repairs_asked
-            self.counters.repairs_sent += here.data.repairs_sent
+            self.counters.add(here.data.counts())
             self.mail.out.flush(here)
         self.own.end()
         self.in_view = None
@@ -584,6 +626,11 @@ class Engine:
 
     def _begin(self, begin: Begin, now: float) -> None:
         """Leave a view settled, and begin the next."""
+        here = self.in_view
+        if here is not None and isinstance(here.data, BimodalPlane):
+            both = zip(begin.view.sessions, begin.numbers, strict=True)
+            sent = {here.ranks[session]: messages for session, (_, messages) in both if session in here.ranks}
+            here.data.tell_lost(sent, now)
         self._settle(begin.gone + begin.left, begin.view, now)
         view = begin.view
         labels = tuple(map(self._names.label_of, view.members))

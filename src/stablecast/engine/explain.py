@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from stablecast.engine.engine import Engine
 from stablecast.engine.in_view import InView
 from stablecast.engine.levels import Spread
-from stablecast.engine.results import Explanation, Laggard, MessageId, Stable, StableInSmallerView
+from stablecast.engine.results import Explanation, Laggard, MessageId, Settlement
 from stablecast.engine.stats import Stats
 from stablecast.membership.capacity import most_of
+from stablecast.multicast.bimodal_plane import BimodalPlane
+from stablecast.multicast.data_plane import Counts
 from stablecast.multicast.frames import Data
 from stablecast.multicast.streams import Kept
+
+PROBABLY = ("probably stable", "gossiping")
+"""In bimodal delivery, in place of "stable" and "waiting"."""
 
 
 def _find(engine: Engine, id: MessageId) -> tuple[InView, int, Kept] | None:
@@ -33,7 +39,7 @@ def _part_of(kept: Kept, seq: int) -> int:
 def laggards(engine: Engine, id: MessageId, now: float) -> tuple[Laggard, ...]:
     """Return the members that are to have a message, and are not known to."""
     found = _find(engine, id)
-    if found is None:
+    if found is None or engine.options.bimodal is not None:
         return ()
     here, source, kept = found
     part, stream = _part_of(kept, id.seq), here.data.streams[source]
@@ -62,7 +68,7 @@ def _seq_at(here: InView, source: int, part: int) -> int:
     return best
 
 
-def spread(engine: Engine, id: MessageId, outcome: Stable | StableInSmallerView | None) -> Spread | None:
+def spread(engine: Engine, id: MessageId, outcome: Settlement | None) -> Spread | None:
     """Return who is known to have an own message with this outcome so far, None while there is no view."""
     here = engine.in_view
     if outcome is not None:  # members that came later do not get it, and do not count
@@ -88,18 +94,19 @@ def _zones(here: InView, ranks: Iterable[int]) -> dict[str, str]:
 def explain(engine: Engine, id: MessageId, now: float) -> Explanation:
     """Tell what keeps a message from being stable, as this member knows it."""
     here = engine.in_view
+    stable, waiting = ("stable", "waiting") if engine.options.bimodal is None else PROBABLY
     past = engine.own.past.get(id.source)
     if past is not None and id.seq <= past.stable_seq:
-        return Explanation(id, "stable", ())
+        return Explanation(id, stable, ())
     if here is None or id.source not in here.labels:
         return Explanation(id, "unknown", ())
     stream = here.data.streams[here.labels.index(id.source)]
     if id.seq <= stream.stable_seq:
-        return Explanation(id, "stable", ())
+        return Explanation(id, stable, ())
     if id.seq > stream.seq:
         own = id.source == engine.label and id.seq <= engine.own.sent
         return Explanation(id, "sending" if own else "unknown", ())
-    return Explanation(id, "waiting", laggards(engine, id, now))
+    return Explanation(id, waiting, laggards(engine, id, now))
 
 
 def describe(engine: Engine, now: float) -> Stats:
@@ -107,15 +114,20 @@ def describe(engine: Engine, now: float) -> Stats:
     here, counters = engine.in_view, engine.counters
     oldest = _oldest(here)
     held_by: tuple[str, ...] = ()
-    if here is not None and oldest is not None:
+    if here is not None and oldest is not None and here.data.awaited():
         source, kept = oldest
         held_by = tuple(here.labels[rank] for rank in here.data.lacking(source, kept.last))
     view = engine.view
+    present = Counts() if here is None else here.data.counts()
+    lost, come_or_lost = counters.lost + present.lost, counters.come_or_lost + present.come_or_lost
+    data = None if here is None else here.data
+    bimodal = data if isinstance(data, BimodalPlane) else None
+    loss = None if bimodal is None else bimodal.loss
     return Stats(
         me=engine.label,
         group=engine.options.group,
         state=engine.agreement.state,
-        protocol=engine.options.choice.protocol.name,
+        protocol=engine.options.protocol_name,
         members=engine.labels,
         view_epoch=0 if view is None else view.epoch,
         main=view is not None and view.line == engine.options.group,
@@ -128,8 +140,8 @@ def describe(engine: Engine, now: float) -> Stats:
         peak_bytes=counters.peak_bytes,
         oldest_unstable_s=0.0 if oldest is None else now - oldest[1].at,
         held_by=held_by,
-        repairs_asked=counters.repairs_asked + (0 if here is None else here.data.repairs_asked),
-        repairs_sent=counters.repairs_sent + (0 if here is None else here.data.repairs_sent),
+        repairs_asked=counters.repairs_asked + present.repairs_asked,
+        repairs_sent=counters.repairs_sent + present.repairs_sent,
         views=counters.views,
         data_bytes=counters.data_bytes,
         control_bytes=counters.control_bytes,
@@ -142,6 +154,11 @@ def describe(engine: Engine, now: float) -> Stats:
         step_s=0.0 if here is None else here.pace.step,
         window_bytes=int(engine.own.window.size),
         members_most=0 if view is None else most_of(view.members),
+        p_fail=math.nan if bimodal is None else bimodal.p_fail(),
+        lost_messages=lost,
+        lost_share=lost / come_or_lost if come_or_lost else math.nan,
+        loss=math.nan if loss is None else loss,
+        multicasts_again=counters.multicasts_again + present.multicasts_again,
     )
 
 

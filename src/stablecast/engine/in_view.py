@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf
 from typing import Protocol
 
 from stablecast.engine.options import Options
 from stablecast.engine.pace import Pace
 from stablecast.engine.signs_of_life import SignsOfLife
 from stablecast.engine.tracker import Tracker
+from stablecast.engine.untracked import Untracked
 from stablecast.engine.wire import STEP_MOST_US, AnyFrame, Stability, Step
 from stablecast.membership.actions import Randomness
 from stablecast.membership.audiences import Audiences
 from stablecast.membership.detector import Detector
 from stablecast.membership.links import Links
 from stablecast.membership.view import View
+from stablecast.multicast.bimodal_plane import BimodalPlane
 from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.frames import Progress, Run
 from stablecast.multicast.round_trips import RoundTrips
 from stablecast.multicast.streams import Kept, Stream
+from stablecast.multicast.terms import terms_of
 
 TELL_AGAIN_S = 1.0
 """Seconds after which the step to take is told again, in case it was lost."""
@@ -44,6 +49,9 @@ class Surroundings(Protocol):
 
     def dropped(self, source: int, runs: list[Kept], now: float) -> None:
         """Take note of runs that are kept elsewhere."""
+
+    def lost(self, source: int, stream: Stream, first: int, last: int, now: float) -> None:
+        """Take note of messages that were given up."""
 
     @property
     def is_full(self) -> bool:
@@ -97,28 +105,15 @@ class InView:
         self.links = Links(self.rank, self.size)
         self._around = around
         self._pressed_at = 0.0
-        self.tracker = Tracker(
-            options.choice,
-            view=view.id,
-            rank=self.rank,
-            bases=[parts for parts, _ in numbers],
-            pace=self.pace,
-            send=self._send_stability,
-            now=now,
-            zones=[member.zone for member in view.members],
-            time_offset_s=time_offset_s,
-            audiences=self.audiences,
-        )
-        self.data = DataPlane(
+        bases = [parts for parts, _ in numbers]
+        self.tracker = self._tracker(bases, time_offset_s, now)
+        self.data = self._data_plane()(
             view.id,
             self.rank,
             sessions=view.sessions,
             labels=self.labels,
             numbers=numbers,
             audiences=self.audiences,
-            policy=options.policy,
-            copies=options.copies,
-            short_s=options.short_s,
             step_s=self.pace.least,
             stability=self.tracker,
             around=around,
@@ -138,6 +133,35 @@ class InView:
             trips=trips,
             now=now,
         )
+
+    def _tracker(self, bases: list[int], time_offset_s: float, now: float) -> Tracker | Untracked:
+        choice = self.options.choice
+        if choice is None:
+            return Untracked(bases)
+        return Tracker(
+            choice,
+            view=self.view.id,
+            rank=self.rank,
+            bases=bases,
+            pace=self.pace,
+            send=self._send_stability,
+            now=now,
+            zones=[member.zone for member in self.view.members],
+            time_offset_s=time_offset_s,
+            audiences=self.audiences,
+        )
+
+    def _data_plane(self) -> Callable[..., DataPlane]:
+        options = self.options
+        if options.bimodal is not None:
+            terms = terms_of(options.bimodal, self.size)
+            return partial(BimodalPlane, terms=terms, heard_all_at=self._heard_all_at)
+        return partial(DataPlane, policy=options.policy, copies=options.copies, short_s=options.short_s)
+
+    def _heard_all_at(self) -> float:
+        """Return since when each other member has given a sign of life."""
+        others = (rank for rank in range(self.size) if rank != self.rank)
+        return min(map(self.detector.last_heard, others), default=inf)
 
     def _send_stability(self, frame: Stability, rank: int) -> None:
         if rank < 0:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
 from stablecast.membership.actions import Timing
+from stablecast.membership.identity import Identity
 from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import FROM_ALL, PATTERNS_MOST
+from stablecast.multicast.delivery import BIMODAL, RELIABLE, Bimodal, read_delivery
 
 if TYPE_CHECKING:
     from stablecast.engine.choice import Choice
@@ -44,6 +46,8 @@ class Options:
     """Most bytes of unstable messages, of all senders together."""
     on_full: str = "block"
     """What ``send`` does while its share is used up: ``block`` or ``error``."""
+    delivery: str | Bimodal = RELIABLE
+    """How messages come to all: ``reliable``, or ``bimodal``, with or without values; a group has one."""
     deliver: str = "received"
     """Deliver what has come (``received``), only what everyone has (``stable``), or ``nothing``."""
     policy: str = "until-stable"
@@ -80,6 +84,8 @@ class Options:
             raise InvalidInput(
                 "deliver 'stable' needs policy 'until-stable': with two buffers copies go earlier"
             )
+        if self.bimodal is not None:
+            self._check_bimodal()
         _at_least("buffer_bytes", self.buffer_bytes, BUFFER_LEAST)
         _at_least("copies", self.copies, 1)
         _at_least("queue_messages", self.queue_messages, 1)
@@ -122,9 +128,44 @@ class Options:
             )
         return tuple(self.receives)
 
+    def _check_bimodal(self) -> None:
+        """Refuse what needs to know that everyone has a message: bimodal delivery never does."""
+        for what, is_default, accepted in (
+            ("deliver 'stable'", self.deliver != "stable", "received, nothing"),
+            ("policy 'two-buffers'", self.policy == Options.policy, "copies and short_rounds of bimodal"),
+            ("history_bytes", self.history_bytes == 0, "0"),
+            ("receives", self.patterns == FROM_ALL, "True"),
+            ("a search for the step", not self.pace.adaptive, "none"),
+            ("a protocol", self.protocol == Options.protocol and not self.protocol_options, "none"),
+        ):
+            if not is_default:
+                raise InvalidInput(f"{what} is not accepted with bimodal delivery (accepted: {accepted})")
+
     @cached_property
-    def choice(self) -> Choice:
-        """The protocol with its options, checked when it is first asked for: that loads the compiler."""
+    def bimodal(self) -> Bimodal | None:
+        """What is set of bimodal delivery; None if delivery is reliable."""
+        return read_delivery(self.delivery)
+
+    @property
+    def protocol_name(self) -> str:
+        """What finds out when messages are let go: the stability protocol, or bimodal delivery."""
+        return BIMODAL if self.choice is None else self.choice.protocol.name
+
+    @property
+    def identity(self) -> str:
+        """What all members of a group have in common."""
+        if self.choice is not None:
+            return self.choice.identity
+        return str(Identity(BIMODAL, str(self.bimodal).removeprefix(BIMODAL).removeprefix(":")))
+
+    @cached_property
+    def choice(self) -> Choice | None:
+        """The protocol with its options, checked when it is first asked for: that loads the compiler.
+
+        None in bimodal delivery, where no stability protocol runs.
+        """
+        if self.bimodal is not None:
+            return None
         from stablecast.engine.choice import check_receivers, choose
 
         if not isinstance(self.protocol_options, Mapping):

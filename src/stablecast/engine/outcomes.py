@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 
-from stablecast.engine.results import MessageId, Stable, StableInSmallerView
+from stablecast.engine.results import MessageId, ProbablyStable, Settlement, Stable, StableInSmallerView
 
 TIMES_KEPT = 4096
 VIEWS_KEPT = 64
@@ -30,23 +30,25 @@ class Sent:
         self.members = members
         self._times = times
         self._stable_up_to: list[int] = []
-        self._stable_at: list[tuple[str, ...]] = []
+        self._stable_at: list[tuple[tuple[str, ...], float | None]] = []
 
-    def became_stable(self, seq: int, members: tuple[str, ...]) -> None:
-        """Everything up to ``seq`` is at these members."""
-        if self._stable_at and self._stable_at[-1] == members:
+    def became_stable(self, seq: int, members: tuple[str, ...], p_fail: float | None = None) -> None:
+        """Everything up to ``seq`` is at these members, or may be missing with a probability."""
+        if self._stable_at and self._stable_at[-1] == (members, p_fail):
             self._stable_up_to[-1] = seq
         else:
             self._stable_up_to.append(seq)
-            self._stable_at.append(members)
+            self._stable_at.append((members, p_fail))
 
-    def of(self, seq: int, sent_at: float) -> Stable | StableInSmallerView | None:
+    def of(self, seq: int, sent_at: float) -> Settlement | None:
         """Return what became of a message that was sent in this view, None if that is not known yet."""
         if not self._stable_up_to or seq > self._stable_up_to[-1]:
             return None
-        there = self._stable_at[bisect_left(self._stable_up_to, seq)]
+        there, p_fail = self._stable_at[bisect_left(self._stable_up_to, seq)]
         gone = () if there == self.members else _without(self.members, there)
         seconds = self._time_of(seq) - sent_at
+        if p_fail is not None:
+            return ProbablyStable(MessageId(self.label, seq), there, gone, p_fail, seconds)
         if gone:
             return StableInSmallerView(MessageId(self.label, seq), there, gone, seconds)
         return Stable(MessageId(self.label, seq), there, seconds)
@@ -80,15 +82,17 @@ class Outcomes:
         self.present = Sent(self.label, seq + 1, members, self._times)
         self._views.append(self.present)
 
-    def became_stable(self, seq: int, members: tuple[str, ...], now: float) -> None:
-        """Everything up to ``seq`` is at these members."""
+    def became_stable(
+        self, seq: int, members: tuple[str, ...], now: float, p_fail: float | None = None
+    ) -> None:
+        """Everything up to ``seq`` is at these members, or may be missing with a probability."""
         if seq <= self.stable_seq:
             return
         self.stable_seq = seq
         self._times.append((seq, now))
-        self.present.became_stable(seq, members)
+        self.present.became_stable(seq, members, p_fail)
 
-    def of(self, seq: int, sent_at: float) -> Stable | StableInSmallerView | None:
+    def of(self, seq: int, sent_at: float) -> Settlement | None:
         """Return what became of a message of the last views, None if that is not known."""
         for sent in reversed(self._views):
             if sent.first <= seq:

@@ -58,18 +58,20 @@ class Outgoing:
 
     def to_rank(self, frame: AnyFrame, rank: int) -> None:
         """Have a frame sent to one member of the view."""
+        self._for_rank.setdefault(rank, []).append(self._counted(frame))
+
+    def to_all(self, frame: AnyFrame) -> None:
+        """Have a frame sent to all other members of the view."""
+        self._for_all.append(self._counted(frame))
+
+    def _counted(self, frame: AnyFrame) -> bytes:
+        """Return a frame packed, and count it: data that does not go out by itself is a repair."""
         packed = encode(frame)
         if isinstance(frame, Data | Fragment):
             self._counters.repair_bytes += len(packed)
         else:
             self._counters.control_bytes += len(packed)
-        self._for_rank.setdefault(rank, []).append(packed)
-
-    def to_all(self, frame: AnyFrame) -> None:
-        """Have a frame sent to all other members of the view."""
-        packed = encode(frame)
-        self._counters.control_bytes += len(packed)
-        self._for_all.append(packed)
+        return packed
 
     def to_audience(self, frame: AnyFrame) -> None:
         """Have a frame sent to all members of the view that receive from this one."""

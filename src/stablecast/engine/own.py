@@ -138,8 +138,23 @@ class Own:
                 self.window.was_sent(here.add_own(run, now))
                 self._out.data(run)
 
-    def became_stable(self, runs: list[Kept], there: tuple[str, ...], trip_s: float, now: float) -> None:
-        """Take note of runs that these members have, over round trips of so many seconds."""
+    def let_go(self, runs: list[Kept], trip_s: float) -> None:
+        """Take note of runs that others keep, over round trips of so many seconds."""
+        self.window.became_stable(sum(kept.size for kept in runs), trip_s)
+
+    def became_stable(
+        self,
+        runs: list[Kept],
+        there: tuple[str, ...],
+        trip_s: float,
+        now: float,
+        *,
+        p_fail: float | None = None,
+    ) -> None:
+        """Take note of runs that these members have, over round trips of so many seconds.
+
+        In bimodal delivery they may lack them with a probability.
+        """
         here = self._here
         assert here is not None
         size, before = 0, self.outcomes.stable_seq
@@ -149,7 +164,7 @@ class Own:
                 self.times.observe(now - kept.at, kept.seq - before)
                 before = kept.seq
         self.window.became_stable(size, trip_s)
-        self.outcomes.became_stable(here.data.own.stable_seq, there, now)
+        self.outcomes.became_stable(here.data.own.stable_seq, there, now, p_fail)
 
     # Views
 

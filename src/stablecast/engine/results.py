@@ -57,6 +57,23 @@ class StableInSmallerView:
 
 
 @dataclass(frozen=True, slots=True)
+class ProbablyStable:
+    """The message has had its rounds of gossip, in bimodal delivery: every member has it, most probably.
+
+    Nobody keeps it any more, so who lacks it has given it up.
+    """
+
+    id: MessageId
+    members: tuple[str, ...]
+    """Who should have it."""
+    gone: tuple[str, ...]
+    """Who was there when it was sent, and is no more."""
+    p_fail: float
+    """How probably one of the members lacks it, while others have it."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Laggard:
     """A member that a message waits for."""
 
@@ -89,7 +106,9 @@ class Reached:
     seconds: float
 
 
-Outcome: TypeAlias = Stable | StableInSmallerView | TimedOut
+Settlement: TypeAlias = Stable | StableInSmallerView | ProbablyStable
+"""What can become of a message in the end."""
+Outcome: TypeAlias = Settlement | TimedOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +117,8 @@ class Explanation:
 
     id: MessageId
     state: str
-    """``stable``, ``waiting``, ``sending`` (not yet on the network) or ``unknown``."""
+    """``stable``, ``waiting``, ``sending`` (not yet on the network) or ``unknown``; in bimodal delivery
+    ``probably stable`` for what has had its rounds of gossip, and ``gossiping`` before."""
     laggards: tuple[Laggard, ...]
 
     def __str__(self) -> str:
@@ -198,6 +218,15 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
+class MessagesLost:
+    """Messages that others may have were given up here, in bimodal delivery: the next ones are delivered."""
+
+    source: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """The view of this member has ended: it was cut off, and comes back as a new incarnation."""
 
@@ -249,6 +278,7 @@ Event: TypeAlias = (
     | StabilityStalled
     | StabilityResumed
     | Released
+    | MessagesLost
     | Settled
     | QueueFull
     | DeliveriesGivenUp

@@ -18,6 +18,7 @@ from stablecast.membership.links import Links
 from stablecast.membership.messages import Alive
 from stablecast.membership.view import View
 from stablecast.multicast.data_plane import DataPlane, Stability
+from stablecast.multicast.frames import Gossip
 from stablecast.multicast.round_trips import NO_ECHO, RoundTrips, Stamps
 
 PATIENCE_S = 1.0
@@ -32,7 +33,7 @@ ANSWERS_MOST = 2
 class Surroundings(Protocol):
     """What is done for signs of life."""
 
-    def to_rank(self, frame: Alive, rank: int) -> None:
+    def to_rank(self, frame: Alive | Gossip, rank: int) -> None:
         """Send a frame to one member."""
 
     @property
@@ -174,5 +175,8 @@ class SignsOfLife:
             *self._rounds.to_tell(now),
             self._links.to_tell(),
         )
+        beside = self._data.told_with_signs()
         for rank in ranks:
             self._around.to_rank(msgspec.structs.replace(frame, echo=self._stamps.echo(rank, now)), rank)
+            if beside is not None:
+                self._around.to_rank(beside, rank)

@@ -7,6 +7,8 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
+from stablecast.multicast.data_plane import Counts
+
 TIME_BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 RECENT = 20_000
 
@@ -56,6 +58,12 @@ class Counters:
     repairs_sent: int = 0
     peak_bytes: int = 0
     """Most bytes that were kept at a time."""
+    lost: int = 0
+    """Messages of others that were given up, in bimodal delivery."""
+    come_or_lost: int = 0
+    """Messages of others that have come, or were given up."""
+    multicasts_again: int = 0
+    """Runs that were multicast again, as many members lacked them."""
     views: int = 0
     malformed: int = 0
     """Authentic datagrams that made no sense."""
@@ -65,6 +73,14 @@ class Counters:
     """Authentic datagrams of sessions that have not answered a challenge."""
     unanswered: int = 0
     """Challenges of such sessions that were not answered, as too many came from their address."""
+
+    def add(self, counts: Counts) -> None:
+        """Add what was counted in a view that is over."""
+        self.repairs_asked += counts.repairs_asked
+        self.repairs_sent += counts.repairs_sent
+        self.multicasts_again += counts.multicasts_again
+        self.lost += counts.lost
+        self.come_or_lost += counts.come_or_lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,17 @@ class Stats:
     """What this member may have unstable, at present."""
     members_most: int = 0
     """Most members that the present view can have; 0 for any number."""
+    p_fail: float = float("nan")
+    """In bimodal delivery, how probably a message comes to some members and not to others, by theory: for
+    the loss that was assumed, or the measured one if that is larger.  NaN in reliable delivery."""
+    lost_messages: int = 0
+    """Messages of others that were given up here."""
+    lost_share: float = float("nan")
+    """The same as a share of all messages of others that have come or were given up: ``p_fail``, measured."""
+    loss: float = float("nan")
+    """The share of first multicasts that did not come here, once enough have come to tell."""
+    multicasts_again: int = 0
+    """Runs that this member has multicast again, as many members lacked them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; NaN becomes None."""

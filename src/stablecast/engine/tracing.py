@@ -107,7 +107,7 @@ class Tracing:
         me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
         if isinstance(run, Data):
             first, sizes = run.seq, [len(payload) for payload in run.payloads]
-        elif run.index < run.count - 1:
+        elif run.index < run.count - 1 or not stream.is_whole:
             return
         else:
             first, sizes = run.seq, [stream.large]
@@ -121,8 +121,9 @@ class Tracing:
         """Write down what is stable, and whose copies are let go."""
         me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
         if line not in self._departed:
-            stable_seq = here.data.streams[source].stable_seq
-            self.rows.append(StableRow(line, me, here.agreed[source], stable_seq, at))
+            if here.options.bimodal is None:  # otherwise it is let go, and may be missing elsewhere
+                stable_seq = here.data.streams[source].stable_seq
+                self.rows.append(StableRow(line, me, here.agreed[source], stable_seq, at))
             self.dropped(here, source, [kept for kept in runs if kept.run is not None], now)
 
     def dropped(self, here: InView, source: int, runs: list[Kept], now: float) -> None:

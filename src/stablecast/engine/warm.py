@@ -6,6 +6,7 @@ from stablecast.engine.choice import Choice
 from stablecast.engine.pace import Pace, PaceOptions
 from stablecast.engine.tracker import Tracker
 from stablecast.engine.wire import Stability
+from stablecast.multicast.bufferers import buffers, named
 
 MEMBERS = 3
 STEPS = 40
@@ -15,9 +16,10 @@ _WARM: set[str] = set()
 """Identities of protocols whose kernels are there."""
 
 
-def warm(choice: Choice) -> None:
-    """Have the kernels of a protocol compiled, unless they are."""
-    if choice.identity not in _WARM:
+def warm(choice: Choice | None) -> None:
+    """Have the kernels of a protocol compiled, unless they are, and the choice of who keeps a copy."""
+    buffers(0, (0, 0), 1, 1.0, by=named("mix"))
+    if choice is not None and choice.identity not in _WARM:
         _run_three(choice)
         _WARM.add(choice.identity)
 

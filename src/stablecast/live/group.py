@@ -29,7 +29,7 @@ from stablecast.engine.results import (
     ViewChanged,
 )
 from stablecast.engine.stats import Stats
-from stablecast.errors import DrainTimedOut, GroupClosed, JoinFailed, NotHere
+from stablecast.errors import DrainTimedOut, GroupClosed, InvalidInput, JoinFailed, NotHere
 from stablecast.live.event_stream import EventStream
 from stablecast.live.inbox import Inbox
 from stablecast.live.receipt import Receipt
@@ -176,6 +176,11 @@ class Group:
         return TimedOut(receipt.id, laggards(self._engine, receipt.id, now), now - receipt.sent_at)
 
     async def _wait_level(self, receipt: Receipt, level: Level, timeout: float | None) -> Reached | TimedOut:
+        if self._engine.options.bimodal is not None:
+            raise InvalidInput(
+                f"level {level} is not accepted in bimodal delivery, where nobody learns who has a message"
+                " (accepted: receipt.stable)"
+            )
         wait, ask_at = ASK_FIRST_S, 0.0
         end = float("inf") if timeout is None else self._driver.now() + timeout
         while True:

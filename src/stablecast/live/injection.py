@@ -30,9 +30,7 @@ class Faults:
 
     def __post_init__(self) -> None:
         for name in ("loss", "duplicate", "reorder"):
-            value = getattr(self, name)
-            if not 0.0 <= value <= 1.0:
-                raise InvalidInput(f"{name} of {value} is not a probability (accepted: 0 to 1)")
+            _check_probability(name, getattr(self, name))
         for name in ("delay_s", "held_back_s"):
             least, most = getattr(self, name)
             if not 0.0 <= least <= most < float("inf"):
@@ -58,11 +56,22 @@ class Faults:
         return delay
 
 
+def _check_probability(name: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise InvalidInput(f"{name} of {value} is not a probability (accepted: 0 to 1)")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Injection(Faults):
     """Faults with the seed that they are drawn from."""
 
     seed: int = 0
+    send_omission: float = 0.0
+    """How probably what goes to all leaves for nobody."""
+
+    def __post_init__(self) -> None:
+        Faults.__post_init__(self)
+        _check_probability("send_omission", self.send_omission)
 
 
 @dataclass(slots=True)
@@ -70,6 +79,8 @@ class Injected:
     """What was done to datagrams so far."""
 
     lost: int = 0
+    omitted: int = 0
+    """Datagrams to all that left for nobody."""
     duplicated: int = 0
     delayed: int = 0
     blocked: int = 0
@@ -158,7 +169,10 @@ class InjectedTransport:
             self._inner.send(datagram, at_once)
 
     def send_all(self, datagram: bytes, members: Sequence[Address]) -> None:
-        """Send a datagram to each member."""
+        """Send a datagram to each member, or to none."""
+        if self._injection.send_omission and self._draw() < self._injection.send_omission:
+            self.injected.omitted += 1
+            return
         self.send(datagram, members)
 
     def now(self) -> float:

@@ -31,6 +31,7 @@ from stablecast.live.udp import UdpTransport, who_listens
 from stablecast.membership.actions import Timing
 from stablecast.membership.slow_members import SlowPolicy
 from stablecast.membership.view import Address, format_address
+from stablecast.multicast.delivery import Bimodal
 
 if TYPE_CHECKING:
     from stablecast.engine.rows import Log
@@ -63,6 +64,7 @@ def join(
     receives: bool | Sequence[str] = Options.receives,
     protocol: str | Protocol = Options.protocol,
     protocol_options: Mapping[str, Any] | None = None,
+    delivery: str | Bimodal = Options.delivery,
     deliver: Literal["received", "stable", "nothing"] = "received",
     buffer_bytes: int = Options.buffer_bytes,
     on_full: Literal["block", "error"] = "block",
@@ -113,6 +115,10 @@ def join(
     protocol, protocol_options
         The stability protocol: its name, the path of a file that defines one, or itself; and its options,
         with the names and units of ``stablecast simulate``.  All members of a group have the same.
+    delivery
+        ``reliable``, or ``bimodal``: gossip repairs what was lost, for a while, and a message is missing
+        somewhere with a small, known probability; with values as text, ``bimodal:p_fail=0.0001``, or as a
+        :class:`stablecast.Bimodal`.  All members of a group have the same.
     deliver
         Deliver what has come, only what everyone has (``stable``), or nothing.
     buffer_bytes, on_full
@@ -142,6 +148,7 @@ def join(
         receives=receives,
         buffer_bytes=buffer_bytes,
         on_full=on_full,
+        delivery=delivery,
         deliver=deliver,
         policy=policy,
         copies=copies,

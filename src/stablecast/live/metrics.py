@@ -28,6 +28,7 @@ class GroupCollector:
     def collect(self) -> Iterator[Metric]:
         """Yield every metric."""
         stats, times = self._group.stats(), self._group._engine.own.times
+        is_bimodal = self._group._engine.options.bimodal is not None
         names = ["group", "member"]
         values = [stats.group, stats.me]
         for name, text, value in (
@@ -40,6 +41,7 @@ class GroupCollector:
             ("step_seconds", "Time between two steps of the stability protocol", stats.step_s),
             ("window_bytes", "Bytes that this member may have unstable", stats.window_bytes),
             ("control_bytes_per_data_byte", "Control bytes sent for each byte of data", _ratio(stats)),
+            *(_gauges_of_bimodal(stats) if is_bimodal else ()),
         ):
             gauge = GaugeMetricFamily(f"stablecast_{name}", text, labels=names)
             gauge.add_metric(values, value)
@@ -53,6 +55,7 @@ class GroupCollector:
             ("data_bytes", "Bytes of data sent, one copy each", stats.data_bytes),
             ("control_bytes", "Bytes of everything else sent, one copy each", stats.control_bytes),
             ("views", "Views so far", stats.views),
+            *(_counters_of_bimodal(stats) if is_bimodal else ()),
         ):
             counter = CounterMetricFamily(f"stablecast_{name}", text, labels=names)
             counter.add_metric(values, value)
@@ -78,6 +81,21 @@ class GroupCollector:
             buckets.append((bound, total))
         histogram.add_metric(values, buckets, times.sum)
         yield histogram
+
+
+def _gauges_of_bimodal(stats: Stats) -> tuple[tuple[str, str, float], ...]:
+    return (
+        ("p_fail", "Share of messages that may come to some members only, by theory", stats.p_fail),
+        ("lost_share", "Share of others' messages that were given up here", stats.lost_share),
+        ("loss", "Share of first multicasts that did not come here", stats.loss),
+    )
+
+
+def _counters_of_bimodal(stats: Stats) -> tuple[tuple[str, str, int], ...]:
+    return (
+        ("lost_messages", "Messages of others that were given up", stats.lost_messages),
+        ("multicasts_again", "Runs multicast again, as many lacked them", stats.multicasts_again),
+    )
 
 
 def _ratio(stats: Stats) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stablecast.engine.levels import Level
 from stablecast.engine.outcomes import Sent
-from stablecast.engine.results import MessageId, Outcome, Reached, Stable, StableInSmallerView, TimedOut
+from stablecast.engine.results import MessageId, Outcome, Reached, Settlement, TimedOut
 
 if TYPE_CHECKING:
     from stablecast.live.group import Group
@@ -33,12 +33,15 @@ class Receipt:
         return MessageId(self._sent.label, self._seq)
 
     @property
-    def outcome(self) -> Stable | StableInSmallerView | None:
+    def outcome(self) -> Settlement | None:
         """What has become of the message, None if that is not known yet."""
         return self._sent.of(self._seq, self.sent_at)
 
     async def stable(self, timeout: float | None = None) -> Outcome:
-        """Wait until every member has the message, or for so many seconds; it may be cancelled."""
+        """Wait until every member has the message, or for so many seconds; it may be cancelled.
+
+        In bimodal delivery, until it has had its rounds of gossip.
+        """
         return await self._group._wait_stable(self, timeout)
 
     async def when(self, level: Level, timeout: float | None = None) -> Reached | TimedOut:

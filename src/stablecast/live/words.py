@@ -14,6 +14,7 @@ from stablecast.engine.results import (
     MemberFailed,
     MemberLagging,
     MemberRecovered,
+    MessagesLost,
     QueueFull,
     Released,
     Settled,
@@ -33,6 +34,7 @@ LEVELS: dict[type[Event], int] = {
     StabilityResumed: logging.INFO,
     MemberEvicted: logging.WARNING,
     Settled: logging.WARNING,
+    MessagesLost: logging.WARNING,
     QueueFull: logging.WARNING,
     DeliveriesGivenUp: logging.WARNING,
     TraceFailed: logging.ERROR,
@@ -82,6 +84,8 @@ def in_words(event: Event) -> str:
             return f"excluded: {member}, too slow for {seconds:.1f} s"
         case MemberEvicted(member, seconds):
             return f"evicted: {member}, for {seconds:.0f} s"
+        case MessagesLost(source, first, last):
+            return f"lost: {source}/{first}" + (f" to {last}" if last > first else "")
         case Settled(reason):
             return f"settled: {reason}"
         case QueueFull(waiting):

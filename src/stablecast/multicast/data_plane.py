@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from stablecast.membership.actions import Randomness
 from stablecast.membership.audiences import Audiences
 from stablecast.membership.links import Links
-from stablecast.multicast.frames import Data, DataFrame, Nak, Progress, Run, SentSoFar
+from stablecast.multicast.frames import Data, DataFrame, Gossip, Nak, Progress, Run, SentSoFar
 from stablecast.multicast.heard import Heard
 from stablecast.multicast.keepers import Keepers
 from stablecast.multicast.round_trips import RoundTrips
@@ -62,6 +62,9 @@ class Surroundings(Protocol):
     def dropped(self, source: int, runs: list[Kept], now: float) -> None:
         """Take note of runs that are kept elsewhere."""
 
+    def lost(self, source: int, stream: Stream, first: int, last: int, now: float) -> None:
+        """Take note of messages that were given up."""
+
     @property
     def is_full(self) -> bool:
         """Whether the application has too much waiting for it."""
@@ -99,6 +102,19 @@ class Stability(Protocol):
         """Hear from elsewhere that everyone has a source's parts up to this one."""
 
 
+class Counts(NamedTuple):
+    """What has happened in one view."""
+
+    repairs_asked: int = 0
+    repairs_sent: int = 0
+    multicasts_again: int = 0
+    """Runs that were multicast again, as many members lacked them."""
+    lost: int = 0
+    """Messages of others that were given up."""
+    come_or_lost: int = 0
+    """Messages of others that have come, or were given up."""
+
+
 class DataPlane:
     """One member's payloads in one view.
 
@@ -134,7 +150,7 @@ class DataPlane:
         numbers: Sequence[tuple[int, int]],
         audiences: Audiences,
         policy: str,
-        copies: int,
+        copies: float,
         short_s: float,
         step_s: float,
         stability: Stability,
@@ -188,6 +204,10 @@ class DataPlane:
         self._keepers = Keepers(
             sessions, rank, audiences=audiences, policy=policy, copies=copies, has=self.has, links=links
         )
+
+    def counts(self) -> Counts:
+        """Return what has happened so far."""
+        return Counts(self.repairs_asked, self.repairs_sent)
 
     # What has come
 
@@ -284,12 +304,18 @@ class DataPlane:
         self._release(source, stream, min(part, stream.prefix), now)
 
     def _append(self, source: int, stream: Stream, run: Run, now: float) -> None:
-        around = self._around
         taken: Run | None = run
         while taken is not None:
-            stream.append(taken, now)
-            around.took(source, stream, taken, now)
+            self._joins(source, stream, taken, now)
             taken = self._pop_next(source, stream)
+        self._note_prefix(source, stream, now)
+
+    def _joins(self, source: int, stream: Stream, run: Run, now: float) -> None:
+        """Add the next run to its source's prefix."""
+        stream.append(run, now)
+        self._around.took(source, stream, run, now)
+
+    def _note_prefix(self, source: int, stream: Stream, now: float) -> None:
         self._prefixes[source] = stream.prefix
         self.has.take(self._rank, source, stream.prefix)
         self._stability.has_received(source, stream.prefix, now)
@@ -322,6 +348,10 @@ class DataPlane:
         stream.hear_of(part, now + wait)
         self.busy[source] = self._lacking[source] = stream
 
+    def told_with_signs(self) -> Gossip | None:
+        """Return what goes out with signs of life: nothing."""
+        return None
+
     def take_sent_so_far(self, frame: SentSoFar, rank: int, now: float) -> None:
         """Hear how much a member has sent, and what it knows of that."""
         self.hear_of(rank, frame.parts, rank, now)
@@ -331,6 +361,10 @@ class DataPlane:
             self._around.to_rank(Progress(self._view, rank, self.streams[rank].prefix), rank)
 
     # Repair
+
+    def take_gossip(self, frame: Gossip, rank: int, now: float) -> bool:
+        """Tell whether there is gossip about payloads: in reliable delivery there is none."""
+        return False
 
     def ask_again(self, now: float) -> None:
         """Ask at once for everything that is missing: there is room for it again."""
@@ -434,8 +468,11 @@ class DataPlane:
 
     def oldest_unstable(self) -> tuple[float, int, int] | None:
         """Return when the oldest unstable run came, its source and its last part; None if there is none."""
-        found = [(o.at, source, o.last) for source, s in self.busy.items() if (o := s.oldest) is not None]
-        return min(found, default=None)
+        return min(((kept.at, source, kept.last) for source, kept in self.awaited()), default=None)
+
+    def awaited(self) -> list[tuple[int, Kept]]:
+        """Return for each source the oldest run that is unstable, which somebody is waited for with."""
+        return [(source, oldest) for source, s in self.busy.items() if (oldest := s.oldest) is not None]
 
     # The end of the view
 
@@ -485,13 +522,16 @@ class DataPlane:
 
     def handle_timer(self, now: float) -> None:
         """Ask for what is missing, and say how much was sent, if it is time to."""
+        self._ask_what_is_due(now)
+        if self._announce_at <= now or self._tells_stable:
+            self._announce(now)
+
+    def _ask_what_is_due(self, now: float) -> None:
         if self._lacking:
             for source, stream in self.busy.items():
                 if stream.gaps.next_at <= now:
                     self._ask(source, stream, now)
             self._lacking = {source: stream for source, stream in self._lacking.items() if stream.gaps}
-        if self._announce_at <= now or self._tells_stable:
-            self._announce(now)
 
     def _announce(self, now: float) -> None:
         """Say how much was sent, at doubling distances while something is unstable: the last may be lost."""

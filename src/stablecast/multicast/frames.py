@@ -104,6 +104,45 @@ class History(Frame, tag=8, frozen=True):
     """Whether what follows is on its way too."""
 
 
+class Digest(Frame, tag=16, frozen=True):
+    """What the sender of this frame has received of what is not let go yet, in bimodal delivery."""
+
+    view: Word
+    sources: list[tuple[Whole, Whole, Whole, Whole, list[tuple[Whole, Whole]]]]
+    """For each source that there is news of: its rank, the part up to which all is over, the last part that
+    is known to exist, the last message that ends up to there, and the parts between that have come."""
+
+
+class Forward(Frame, tag=17, frozen=True):
+    """Another member lacks these parts, and the receiver of this frame may keep them."""
+
+    view: Word
+    source: Whole
+    ranges: list[tuple[Whole, Whole]]
+    to: Whole
+    """Rank of who lacks them."""
+
+
+class AskMulticast(Frame, tag=18, frozen=True):
+    """Many lack these parts: whoever keeps them is to multicast them again."""
+
+    view: Word
+    source: Whole
+    ranges: list[tuple[Whole, Whole]]
+
+
+class Messages(Frame, tag=19, frozen=True):
+    """Which messages the sender of this frame has, or has given up; goes with signs of life."""
+
+    view: Word
+    parts: tuple[Whole, ...]
+    """For each source by rank, the last part before the first gap."""
+    messages: tuple[Whole, ...]
+    """For each, the last message that ends up to there."""
+
+
 Run = Data | Fragment
 """A frame as its source made it: some whole messages, or one part of a large one."""
-DataFrame = Run | Nak | SentSoFar | Progress | AskHistory | History
+Gossip = Digest | Forward | AskMulticast | Messages
+"""What members say in bimodal delivery alone."""
+DataFrame = Run | Nak | SentSoFar | Progress | AskHistory | History | Gossip

@@ -7,6 +7,7 @@ them with every new gap would have them sent again and again.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 NEVER = float("inf")
@@ -61,6 +62,9 @@ class Gaps:
             return
         self._gaps.append(Gap(first, last, due, seen))
         self.next_at = min(self.next_at, due)
+
+    def __iter__(self) -> Iterator[Gap]:
+        return iter(self._gaps)
 
     def holding(self, part: int) -> Gap | None:
         """Return the gap that a part is in."""

@@ -44,7 +44,7 @@ class Keepers:
         *,
         audiences: Audiences,
         policy: str,
-        copies: int,
+        copies: float,
         has: Heard,
         links: Links,
     ) -> None:
@@ -54,7 +54,7 @@ class Keepers:
         self._rank = rank
         self._audiences = audiences
         self._all_keep = policy == "until-stable"
-        self._copies = copies
+        self._copies = float(copies)
         self._has = has
         self._links = links
         self._hash = named("mix")
@@ -65,6 +65,19 @@ class Keepers:
         message = (self._hashed[source], run.part)
         among = self._audiences.size_with_source(source)
         return buffers(self._hashed[self._rank], message, among, self._copies, by=self._hash)
+
+    def draw(self, source: int, part: int, *, but: int, draw: float) -> int | None:
+        """Return the rank of one of those chosen to keep a run, by its first part, as ``draw`` names it.
+
+        It is neither this member nor ``but``; None if nobody else is.
+        """
+        message, size = (self._hashed[source], part), len(self._hashed)
+        found = [
+            rank
+            for rank, member in enumerate(self._hashed)
+            if rank not in (self._rank, but) and buffers(member, message, size, self._copies, by=self._hash)
+        ]
+        return found[int(draw * len(found))] if found else None
 
     def whom_to_ask(self, source: int, part: int, *, tries: int, suspects: frozenset[int]) -> int:
         """Return the rank of whom to ask for parts from this one on, after so many requests for them."""

@@ -72,6 +72,7 @@ class Stream:
         "gaps",
         "held",
         "highest",
+        "is_whole",
         "kept",
         "kept_bytes",
         "label",
@@ -104,6 +105,8 @@ class Stream:
         """What is missing, up to ``highest``."""
         self.large = 0
         """Bytes so far of the large message whose part came last."""
+        self.is_whole = True
+        """Whether no part was given up of the message whose part came last."""
         self._chunks: list[bytes] = []
 
     @property
@@ -155,6 +158,8 @@ class Stream:
             self.highest = last
         self.seq = last_seq(run)
         large = 0
+        if isinstance(run, Data) or run.index == 0:
+            self.is_whole = True
         if isinstance(run, Fragment):
             self.large = len(run.chunk) + (self.large if run.index else 0)
             large = self.large if run.index == run.count - 1 else 0
@@ -163,13 +168,24 @@ class Stream:
         self.held.bytes += size
         return size
 
+    def skip(self, part: int) -> None:
+        """Give up what is missing up to a part that ends a gap, or the part of it that is known for long."""
+        self.gaps.fill(self.prefix + 1, part)
+        self.prefix = part
+        self.is_whole = False
+
     def messages_of(self, run: Run) -> tuple[int, list[bytes]]:
         """Return the first number and the payloads of the messages that end in this run.
 
-        To be called once for each run, in order: parts of a large message are put together here.
+        To be called once for each run, in order: parts of a large message are put together here.  A message
+        of which a part was given up is none.
         """
         if isinstance(run, Data):
             return run.seq, run.payloads
+        if not self.is_whole:
+            return run.seq, []
+        if run.index == 0:
+            self._chunks = []
         self._chunks.append(run.chunk)
         if run.index < run.count - 1:
             return run.seq, []
@@ -182,13 +198,22 @@ class Stream:
 
         Some may be missing in between: they were let go, or are behind a gap here too.
         """
-        first = max(first, next(iter(self.kept), first))
-        while first <= last and (kept := self.kept.get(first)) is not None:
+        for kept in self._kept_between(first, last):
+            first = kept.last + 1
             if kept.run is not None:
                 yield kept.run
-            first = kept.last + 1
         for part in sorted(part for part in self.ahead if first <= part <= last):
             yield self.ahead[part]
+
+    def dropped_between(self, first: int, last: int) -> Iterator[Kept]:
+        """Return the places of runs that were here and dropped, of those that begin in a range."""
+        return (kept for kept in self._kept_between(first, last) if kept.run is None)
+
+    def _kept_between(self, first: int, last: int) -> Iterator[Kept]:
+        first = max(first, next(iter(self.kept), first))
+        while first <= last and (kept := self.kept.get(first)) is not None:
+            yield kept
+            first = kept.last + 1
 
     def release(self, stable: int) -> list[Kept]:
         """Let go of everything up to a part that everyone has; return what was kept of it."""
@@ -205,6 +230,8 @@ class Stream:
             self.kept_bytes -= kept.size
             self.held.bytes -= kept.size
             self.stable_seq = kept.seq
+        if stable == self.prefix:  # the last messages may have been given up
+            self.stable_seq = self.seq
         return released
 
     def drop(self, before: float, keeps: Callable[[Run], bool]) -> list[Kept]:

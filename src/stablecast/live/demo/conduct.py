@@ -11,17 +11,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from stablecast.engine.choice import absolute
 from stablecast.engine.warm import warm
 from stablecast.live.demo.crew import Crew, Hand
 from stablecast.live.demo.member import Part
-from stablecast.live.demo.plan import DemoOptions, Plan, make_plan
+from stablecast.live.demo.plan import GROUP, DemoOptions, Plan, make_plan
 from stablecast.live.demo.reports import Leave, SendUpTo, Status, StopTrace
 from stablecast.protocols import is_path
+from stablecast.theory.buffering import binomial, more_than
 from stablecast.trace.verdict import Verdict, judge_files
 
-GROUP = "demo"
 LISTEN_S = 0.25
+OF_BIMODAL = ("undelivered", "all_or_none", "order", "early_release")
+"""Kinds of violations by which what was given up shows in traces; how much that is, is judged by P_fail."""
+CONFIDENCE = 0.999
+"""With which as many messages as a member has given up are to be explained by P_fail."""
 
 
 class Watcher(Protocol):
@@ -53,7 +59,13 @@ class DemoResult:
     @property
     def ok(self) -> bool:
         """Whether every promise was kept."""
-        return self.verdict.ok and not self.problems
+        return not any(self.wrong.values()) and not self.problems
+
+    @property
+    def wrong(self) -> dict[str, int]:
+        """Violations of each kind, but those that bimodal delivery makes no promise about."""
+        unpromised = OF_BIMODAL if self.options.told.bimodal is not None else ()
+        return {kind: count for kind, count in self.verdict.counts.items() if kind not in unpromised}
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
@@ -78,7 +90,7 @@ def run_demo(options: DemoOptions, folder: Path, watcher: Watcher) -> DemoResult
     """Run a demo whose members write their traces into a folder, and judge them."""
     plan, began = make_plan(options), time.monotonic()
     if is_path(options.protocol):
-        watcher.say(f"compiling {options.choice.protocol.name}")
+        watcher.say(f"compiling {options.told.protocol_name}")
         warm(options.choice)  # once, and where what is wrong with the file can be told
     with Crew(absolute(options.protocol)) as crew:
         conductor = Conductor(plan, crew, folder, watcher)
@@ -136,6 +148,7 @@ class Conductor:
             protocol_options=plan.options.protocol_options,
             zone=plan.zone(name),
             adaptive=plan.options.adaptive,
+            delivery=plan.options.delivery,
             key=self._key,
             seeds=seeds,
             share=plan.shares[name],
@@ -231,8 +244,10 @@ class Conductor:
                 self.problems.append(
                     f"{hand.name} got {status.wrong} messages that were not what was sent next"
                 )
-            if hand.stopped:
+            if hand.stopped and self.plan.options.told.bimodal is None:
                 self.problems += _undelivered(hand.name, status)
+            elif hand.stopped:
+                self.problems += _too_many_given_up(hand.name, status, self.plan.options.messages)
 
     def _wait_for(self, condition: Callable[[], bool], what: str) -> None:
         until = self._began + self.plan.options.deadline_s
@@ -260,6 +275,15 @@ class Conductor:
                     f"{status.unstable_messages} unstable"
                 )
         return f" ({'; '.join(words)})" if words else ""
+
+
+def _too_many_given_up(name: str, status: Status, messages: int) -> list[str]:
+    """Tell of a member that gave more up than P_fail explains: each message is a trial by itself."""
+    above = more_than(binomial(messages, status.p_fail))
+    most = int(np.argmax(above <= 1 - CONFIDENCE))
+    if status.lost <= most:
+        return []
+    return [f"{name} gave {status.lost} messages up; P_fail, {status.p_fail:.2g}, explains at most {most}"]
 
 
 def _undelivered(name: str, status: Status) -> list[str]:

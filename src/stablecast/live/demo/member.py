@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from stablecast.live.group import Group
 from stablecast.live.injection import InjectedTransport, Injection
 from stablecast.live.joining import join
 from stablecast.live.udp import UdpTransport
+from stablecast.multicast.delivery import read_delivery
 from stablecast.trace.log import EventLog
 
 STATUS_EVERY_S = 0.1
@@ -58,6 +60,7 @@ class Part:
     trace: Path
     trace_offset_s: float
     """The same at all members, so that their times can be compared."""
+    delivery: str = "reliable"
 
 
 def play(part: Part, pipe: Connection) -> None:
@@ -75,12 +78,21 @@ def play(part: Part, pipe: Connection) -> None:
 
 
 class Deliveries:
-    """Holds what comes against what was sent: in order, once, and unchanged."""
+    """Holds what comes against what was sent: in order, once, and unchanged.
 
-    def __init__(self, size: int) -> None:
+    Parameters
+    ----------
+    size
+        Bytes of a message.
+    has_all
+        Whether none may be missing.
+    """
+
+    def __init__(self, size: int, *, has_all: bool = True) -> None:
         self.last: dict[str, int] = {}
         self.wrong = 0
         self._size = size
+        self._has_all = has_all
 
     def take(self, batch: list[Delivery], *, from_the_start: bool) -> None:
         """Look at deliveries; who was not there from the start may begin with any number."""
@@ -88,7 +100,8 @@ class Deliveries:
             source, seq = delivery.source, delivery.seq
             before = self.last.get(source, 0 if from_the_start else seq - 1)
             self.last[source] = seq
-            if seq != before + 1 or not self._is_intact(delivery):
+            follows = seq == before + 1 if self._has_all else seq > before
+            if not follows or not self._is_intact(delivery):
                 self.wrong += 1
 
     def _is_intact(self, delivery: Delivery) -> bool:
@@ -108,7 +121,7 @@ class Player:
         self._allowed = 0
         self._more_allowed = asyncio.Event()
         self._over = asyncio.Event()
-        self._deliveries = Deliveries(part.size)
+        self._deliveries = Deliveries(part.size, has_all=read_delivery(part.delivery) is None)
         self._log = EventLog(part.trace)
 
     async def play(self) -> None:
@@ -124,6 +137,7 @@ class Player:
             protocol_options=part.protocol_options,
             zone=part.zone,
             pace=PaceOptions(adaptive=part.adaptive),
+            delivery=part.delivery,
             key=part.key,
             member=part.name,
             transport=InjectedTransport(udp, part.injection),
@@ -198,4 +212,6 @@ class Player:
             repairs_asked=stats.repairs_asked,
             repairs_sent=stats.repairs_sent,
             wrong=self._deliveries.wrong,
+            lost=stats.lost_messages,
+            p_fail=0.0 if math.isnan(stats.p_fail) else stats.p_fail,
         )

@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import Any
 
 from stablecast.engine.attached import members_most
-from stablecast.engine.choice import Choice, absolute, choose, read_options
-from stablecast.engine.options import LARGEST_PAYLOAD
+from stablecast.engine.choice import Choice, absolute, read_options
+from stablecast.engine.options import LARGEST_PAYLOAD, Options
 from stablecast.errors import InvalidInput
 from stablecast.live.injection import Injection
 from stablecast.live.transport import LARGEST_ON_LOOPBACK
 from stablecast.membership.capacity import ANY_NUMBER
 
+GROUP = "demo"
 MEMBERS_MOST = 64
 LOSS_MOST = 0.5
 TRAFFIC_S = 4.0
@@ -48,6 +49,8 @@ class DemoOptions:
     """Zones that members are in, one after the other; 0 for none."""
     adaptive: bool = False
     """Whether the first member searches for a good step."""
+    delivery: str = "reliable"
+    """How messages come to all, as ``join`` takes it."""
     seed: int = 0
     size: int = 100
     """Bytes of a message."""
@@ -73,12 +76,22 @@ class DemoOptions:
         _check_range("--deadline", 1 if self.deadline is None else self.deadline, 1, 86_400)
         most = members_most(self.choice, LARGEST_ON_LOOPBACK)
         if most != ANY_NUMBER:
-            _check_range(f"--members with protocol '{self.choice.protocol.name}'", self.members, 2, most)
+            _check_range(f"--members with protocol '{self.told.protocol_name}'", self.members, 2, most)
 
     @cached_property
-    def choice(self) -> Choice:
-        """The protocol with its options."""
-        return choose(absolute(self.protocol), self.protocol_options)
+    def told(self) -> Options:
+        """What every member is told of its group."""
+        return Options(
+            group=GROUP,
+            protocol=absolute(self.protocol),
+            protocol_options=self.protocol_options,
+            delivery=self.delivery,
+        )
+
+    @property
+    def choice(self) -> Choice | None:
+        """The protocol with its options; None in bimodal delivery."""
+        return self.told.choice
 
     @property
     def protocol_options(self) -> dict[str, Any]:

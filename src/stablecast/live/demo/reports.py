@@ -37,6 +37,10 @@ class Status(Told, frozen=True):
     repairs_sent: int
     wrong: int
     """Deliveries that were not what their source sent next."""
+    lost: int
+    """Messages of others that it gave up, in bimodal delivery."""
+    p_fail: float
+    """What it expects that to be, as a share; 0 in reliable delivery."""
 
 
 class Stopped(Told, frozen=True):

@@ -86,7 +86,7 @@ class LiveDriver:
         self.setup = setup
         self.calendar = Calendar()
         self.meter = Meter()
-        self._checks = Checks(setup.seed)
+        self._checks = Checks(setup.seed, may_leave_out=setup.options.bimodal is not None)
         self.network = Network(
             setup.topology,
             setup.costs,

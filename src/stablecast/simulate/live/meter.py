@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stablecast.engine.outcomes import Outcomes
-from stablecast.engine.results import Delivery, Event, Stable, StableInSmallerView, ViewChanged
+from stablecast.engine.results import Delivery, Event, MessagesLost, Settlement, Stable, ViewChanged
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.live.result import Told
 
@@ -38,6 +38,10 @@ class Meter:
         self.stable = 0
         self.in_smaller_view = 0
         self.blocked = 0
+        self.given_up = 0
+        """Messages that members gave up, each member counted."""
+        self.given_up_somewhere: set[tuple[str, int]] = set()
+        """Those messages."""
         self.told: list[Told] = []
         self._handed_ps: dict[tuple[str, int], int] = {}
         self._stable_after_ps = array("q")
@@ -71,7 +75,7 @@ class Meter:
 
     def became_stable(
         self, member: int, waiting: deque[Handed], now_ps: int
-    ) -> tuple[int, Stable | StableInSmallerView | None]:
+    ) -> tuple[int, Settlement | None]:
         """Take out a member's messages that it knows to be stable.
 
         Returns how many these are, and what became of the last one.
@@ -80,7 +84,9 @@ class Meter:
         while waiting and waiting[0].outcomes.stable_seq >= waiting[0].seq:
             message = waiting.popleft()
             outcome = message.outcomes.of(message.seq, message.sent_s)
-            self.in_smaller_view += not isinstance(outcome, Stable)
+            self.in_smaller_view += bool(
+                not isinstance(outcome, Stable) and outcome is not None and outcome.gone
+            )
             self._stable_after_ps.append(now_ps - message.at_ps)
             self._digest.update(f"s {now_ps} {member} {message.seq} {type(outcome).__name__}".encode())
             count += 1
@@ -89,6 +95,9 @@ class Meter:
 
     def was_told(self, label: str, event: Event, now_ps: int) -> None:
         """Note an event that a member told its application."""
+        if isinstance(event, MessagesLost):
+            self.given_up += event.last - event.first + 1
+            self.given_up_somewhere |= {(event.source, seq) for seq in range(event.first, event.last + 1)}
         told = Told(now_ps // PS_PER_US, label, type(event).__name__, about(event))
         self.told.append(told)
         self._digest.update(f"e {now_ps} {told}".encode())

@@ -41,6 +41,9 @@ class LiveResult:
     tts_max_us: float | None
     deliveries: int
     """Messages delivered at members other than their senders."""
+    deliveries_given_up: int
+    """Messages that members gave up in bimodal delivery, and how many different messages these are."""
+    messages_given_up: int
     delivery_p50_us: float | None
     """From handing a message over to its delivery."""
     delivery_p99_us: float | None

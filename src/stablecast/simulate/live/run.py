@@ -93,15 +93,14 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
     counters = [engine.counters for engine in engines]
     for engine in there:
         if engine.in_view is not None:
-            engine.counters.repairs_asked += engine.in_view.data.repairs_asked
-            engine.counters.repairs_sent += engine.in_view.data.repairs_sent
+            engine.counters.add(engine.in_view.data.counts())
     stable = meter.time_to_stable_us() or (None,) * 4
     delivery = meter.time_to_delivery_us() or (None, None, None, 0.0)
     views = Counter(engine.view.id for engine in there if engine.view is not None)
     steps_s = [engine.in_view.pace.step for engine in there if engine.in_view is not None]
     peaks = [each.peak_bytes for each in counters]
     return LiveResult(
-        protocol=setup.options.choice.protocol.name,
+        protocol=setup.options.protocol_name,
         members=setup.topology.member_count,
         senders=setup.sender_count,
         seed=setup.seed,
@@ -116,6 +115,8 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
         tts_p99_us=stable[2],
         tts_max_us=stable[3],
         deliveries=meter.deliveries,
+        deliveries_given_up=meter.given_up,
+        messages_given_up=len(meter.given_up_somewhere),
         delivery_p50_us=delivery[1],
         delivery_p99_us=delivery[2],
         delivery_max_us=delivery[3],

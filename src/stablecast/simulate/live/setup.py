@@ -16,6 +16,7 @@ from stablecast.engine.options import POLICIES, Options
 from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
 from stablecast.membership.view import PATTERNS_MOST
+from stablecast.multicast.delivery import RELIABLE
 from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import Costs
 from stablecast.simulate.faults import Schedule, read_schedule
@@ -34,6 +35,11 @@ class Membership:
 
     buffer_bytes: int = knob(
         Options.buffer_bytes, "Most bytes of unstable messages, of all senders together.", panel=LIVE
+    )
+    delivery: str = knob(
+        RELIABLE,
+        "How messages come to all: reliable, or bimodal, with values such as bimodal:p_fail=0.0001.",
+        panel=LIVE,
     )
     deliver: str = knob(
         Options.deliver,
@@ -142,7 +148,7 @@ class LiveSetup:
         most = members_most(self.options.choice, self.membership.largest)
         if most and self.topology.member_count > most:
             raise InvalidInput(
-                f"{self.options.choice.protocol.name} has groups of {most} members at most with datagrams of"
+                f"{self.options.protocol_name} has groups of {most} members at most with datagrams of"
                 f" {self.membership.largest} bytes (accepted: fewer members, or a larger --largest)"
             )
 
@@ -161,6 +167,8 @@ class LiveSetup:
                 f"members can name {PATTERNS_MOST} senders to receive from, and {self.sender_count} send"
                 f" (accepted: --senders up to {PATTERNS_MOST}, or no receivers)"
             )
+        if self.options.choice is None:
+            raise InvalidInput("receivers are not accepted with bimodal delivery (accepted: no receivers)")
         check_receivers(self.options.choice.protocol)
 
     def receives(self, names: Sequence[str]) -> list[bool | list[str]]:
@@ -186,6 +194,7 @@ class LiveSetup:
             protocol=self.protocol,
             protocol_options=dict(self.params),
             buffer_bytes=told.buffer_bytes,
+            delivery=told.delivery,
             deliver=told.deliver,
             policy=told.policy,
             copies=told.copies,
