@@ -4,13 +4,16 @@ import random
 
 import pytest
 
+from stablecast.membership.audiences import Audiences
 from stablecast.membership.links import Links
+from stablecast.membership.view import MemberInfo
 from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.frames import Data, Nak, Progress, SentSoFar
 from stablecast.multicast.round_trips import RoundTrips
 
 VIEW = 7
 SESSIONS = (101, 102, 103)
+MEMBERS = tuple(MemberInfo(session, f"m{session}", 1, "127.0.0.1", session) for session in SESSIONS)
 
 
 class Around:
@@ -23,7 +26,7 @@ class Around:
     def to_rank(self, frame, rank):
         self.sent.append((rank, frame))
 
-    def to_all(self, frame):
+    def to_audience(self, frame):
         self.sent.append((None, frame))
 
     def took(self, source, stream, run, now):
@@ -44,6 +47,7 @@ class Stability:
     attaches = False
     width = 0
     knows_own = False
+    starter = None
 
     def __init__(self):
         self.stable = [0] * len(SESSIONS)
@@ -78,6 +82,7 @@ def plane(around, stability, **more):
         0,
         sessions=SESSIONS,
         labels="abc",
+        audiences=Audiences(MEMBERS),
         numbers=[(0, 0)] * 3,
         stability=stability,
         around=around,
