@@ -106,7 +106,7 @@ class Watch:
         """
         cut = process.prefixes
         for rank, member in enumerate(begin.view.members):
-            if not any(member.is_same_as(one) for one in old.members):
+            if member.identity not in {one.identity for one in old.members}:
                 require(begin.numbers[rank] == (0, 0), "who joins has sent something")
                 continue
             require(
@@ -117,9 +117,8 @@ class Watch:
             enough = all(has >= least for has, least in zip(there, cut, strict=True))
             require(enough, f"{process} calls stable what {other} lacks")
         parted = {*begin.gone, *begin.left}
-        stays = begin.view.members
-        away = {m for m in old.members if not any(m.is_same_as(one) for one in stays)}
-        require(parted == away, "who is gone is not said")
+        stay = {member.identity for member in begin.view.members}
+        require(parted == {m for m in old.members if m.identity not in stay}, "who is gone is not said")
 
 
 def require(holds: bool, otherwise: str) -> None:
