@@ -602,14 +602,14 @@ def test_a_view_keeps_its_line_with_half_of_those_who_did_not_leave(before, stay
 
 def test_a_view_off_the_main_line_has_a_name_of_its_own():
     change = Change((2, 10), OLD, MEMBERS[:1], (), 0.0)
-    view = next_view(0xABCDEF0123456789, 2, change, [], group="g")
+    view = next_view(0xABCDEF0123456789, 2, change, [], group="g", receives={})
     assert view.line == "g~abcdef01"
 
 
 def test_a_joiner_is_given_the_next_incarnation_of_its_name_or_what_it_asks_for():
     change = Change((2, 10), OLD, MEMBERS, (), 0.0)
     asks = [MemberInfo(20, "a", 1, "h", 7), MemberInfo(21, "new", 4, "h", 8), MemberInfo(22, "a", 1, "h", 9)]
-    view = next_view(5, 2, change, asks, group="g")
+    view = next_view(5, 2, change, asks, group="g", receives={})
     assert [member.label for member in view.members] == ["a", "b", "c", "a#2", "new#4", "a#3"]
     assert view.incarnations == {"b": 1, "c": 1, "new": 4, "a": 3}
 

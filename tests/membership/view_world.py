@@ -106,7 +106,7 @@ class Watch:
         """
         cut = process.prefixes
         for rank, member in enumerate(begin.view.members):
-            if member not in old.members:
+            if member.identity not in {one.identity for one in old.members}:
                 require(begin.numbers[rank] == (0, 0), "who joins has sent something")
                 continue
             require(
@@ -117,7 +117,8 @@ class Watch:
             enough = all(has >= least for has, least in zip(there, cut, strict=True))
             require(enough, f"{process} calls stable what {other} lacks")
         parted = {*begin.gone, *begin.left}
-        require(parted == {m for m in old.members if m not in begin.view.members}, "who is gone is not said")
+        stay = {member.identity for member in begin.view.members}
+        require(parted == {m for m in old.members if m.identity not in stay}, "who is gone is not said")
 
 
 def require(holds: bool, otherwise: str) -> None:

@@ -19,7 +19,7 @@ from stablecast.membership.messages import Join, Proposal, Sync
 from stablecast.membership.next_view import comes_back, view_alone
 from stablecast.membership.place import InView, Phase, Search
 from stablecast.membership.state import State
-from stablecast.membership.view import Address, MemberInfo, View
+from stablecast.membership.view import Address, View
 
 
 def install(state: State, sync: Sync, now: float) -> None:
@@ -33,22 +33,23 @@ def install(state: State, sync: Sync, now: float) -> None:
         _dissolve(state, old, sync, sync.contact, now)
     for address in reversed(sync.places):
         state.outlook.remember(address, now)
-    here = () if sync.view is None else sync.view.members
+    here = set() if sync.view is None else _identities(sync.view)
     for member in () if old is None else old.members:
-        if not _has(here, member) and member.session not in sync.left:
+        if member.identity not in here and member.session not in sync.left:
             state.outlook.remember(member.address, now)
 
 
-def _has(members: Sequence[MemberInfo], one: MemberInfo) -> bool:
-    return any(member.is_same_as(one) for member in members)
+def _identities(view: View) -> set[tuple[int, int]]:
+    return {member.identity for member in view.members}
 
 
 def _go_to_view(state: State, old: View | None, sync: Sync, view: View, now: float) -> None:
     _enter(state, view, sync.numbers, sync.proposal, now)
-    away = () if old is None else tuple(member for member in old.members if not _has(view.members, member))
+    before, after = set() if old is None else _identities(old), _identities(view)
+    away = () if old is None else tuple(member for member in old.members if member.identity not in after)
     gone = tuple(member for member in away if member.session not in sync.left)
     left = tuple(member for member in away if member.session in sync.left)
-    joined = tuple(member for member in view.members if old is None or not _has(old.members, member))
+    joined = tuple(member for member in view.members if member.identity not in before)
     leader = sync.proposal[1]
     led = leader == state.me.session or view.rank_of(leader) < 0
     state.out.append(Begin(view, sync.numbers, gone, joined, left, sync.reason, led))

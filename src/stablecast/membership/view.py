@@ -76,9 +76,10 @@ class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
         """Tell whether it receives what another member sends; or what it sends itself."""
         return source.sends and any(fnmatchcase(source.name, pattern) for pattern in self.receives)
 
-    def is_same_as(self, other: MemberInfo) -> bool:
-        """Tell whether these are one member, which may receive from others by now."""
-        return (self.session, self.incarnation) == (other.session, other.incarnation)
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What stays as it is for as long as it is a member, whatever it receives."""
+        return (self.session, self.incarnation)
 
     @property
     def address(self) -> Address:
