@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablecast.engine.results import Delivery
+from stablecast.errors import InvalidInput
 from stablecast.live.demo.member import Deliveries
 from stablecast.live.demo.plan import LAST_KILL, DemoOptions, make_plan, payload_of
 from stablecast.live.demo.table import frontier_text
@@ -67,6 +68,16 @@ def test_the_replay_line_names_whatever_is_not_the_default():
         "--seed": "9",
         "--reorder": "0.25",
     }
+
+
+def test_zones_are_told_again_and_members_are_spread_over_them():
+    options = DemoOptions(members=5, zones=2, adaptive=True, protocol="gsgc-local")
+    assert "--zones 2 --adaptive" in options.command()
+    plan = make_plan(options)
+    assert [plan.zone(name) for name in plan.names] == ["zone1", "zone1", "zone1", "zone2", "zone2"]
+    assert make_plan(DemoOptions(members=5)).zone("m1") == ""
+    with pytest.raises(InvalidInput, match="--zones 6 is not accepted"):
+        DemoOptions(members=5, zones=6)
 
 
 @pytest.mark.parametrize("size", [0, 1, 10, 1000])

@@ -11,7 +11,7 @@ MEMBERS = len(ZONES) * SIZE
 SUBGROUP, CONTROLLERS = 3, 3
 SECONDS = 4.0
 FLUCTUATION = 0.06
-"""Of several hundred draws; twice the standard deviation of their share."""
+"""Of several hundred draws; more than three standard deviations of their share."""
 LOCAL = {"subgroup": SUBGROUP, "controllers": CONTROLLERS}
 
 
