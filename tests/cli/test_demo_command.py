@@ -51,6 +51,16 @@ def test_people_get_a_readable_verdict_and_plain_progress():
     assert all(line.startswith("# ") for line in err.splitlines())
 
 
+def test_a_demo_of_bimodal_delivery_tells_what_was_given_up():
+    arguments = ("--members", "3", "--messages", "60", "--kill", "0", "--loss", "0.05", "--rate", "100")
+    code, out, err = demo(*arguments, "--delivery", "bimodal:p_fail=0.01")
+    assert code == 0, (out, err)
+    rows = {line[:15].strip(): line[16:] for line in out.splitlines()}
+    assert rows["protocol"].startswith("bimodal, 3 members")
+    assert "deliveries that a survivor lacks" in rows["given up"]
+    assert rows["verdict"] == "passed"
+
+
 def test_a_deadline_that_passes_is_a_failure_with_a_replay_line():
     code, out, _ = demo(*SMALL, "--rate", "1", "--deadline", "3")
     assert code == 1
@@ -123,6 +133,11 @@ BAD = {
     "an unknown option of the protocol": (["--set", "subgrup=4"], "did you mean 'subgroup'"),
     "an option of the group": (["--set", "step_s=1"], "it follows the group's pace (accepted: "),
     "no value": (["--set", "subgroup"], "accepted: NAME=VALUE"),
+    "an unknown delivery": (["--delivery", "fast"], "delivery 'fast' is not accepted"),
+    "a protocol with bimodal delivery": (
+        ["--delivery", "bimodal", "--protocol", "train"],
+        "a protocol is not accepted with bimodal delivery",
+    ),
     "no rate": (["--rate", "0"], "--rate"),
     "a negative seed": (["--seed", "-1"], "--seed -1"),
     "letters": (["--members", "many"], "--members"),

@@ -178,6 +178,10 @@ def test_a_line_that_is_too_long_is_refused(tmp_path):
 
 
 BAD = {
+    "an unknown value of bimodal delivery": (
+        ["--delivery", "bimodal:los=0.1"],
+        "'los=0.1' is not accepted in bimodal delivery",
+    ),
     "a protocol that delivers": (["--protocol", "bimodal"], "live groups cannot run it"),
     "an option of the group": (["--set", "step-s=1"], "it follows the group's pace"),
     "an unknown option of the protocol": (["--set", "x=1"], "unknown option of gsgc 'x'"),

@@ -176,6 +176,25 @@ def test_a_multicast_that_never_left_is_found_by_shared_holes_and_multicast_agai
     play(scenario)
 
 
+def test_a_last_message_that_never_left_is_heard_of_by_gossip_and_multicast_again():
+    async def scenario():
+        network = Network(seed=14)
+        async with with_omissions(network, EIGHT, 0.0, **RARE) as (groups, transports):
+            readers = [Reader(group) for group in groups]
+            for transport in transports:
+                transport._injection = Injection(send_omission=1.0)
+            receipts = [await group.send(b"last") for group in groups]
+            await asyncio.sleep(0.01)
+            for transport in transports:
+                transport._injection = Injection()
+            await asyncio.gather(*(receipt.stable() for receipt in receipts))
+            assert sum(group.stats().multicasts_again for group in groups) > 0
+            for name in EIGHT:
+                assert all(reader.payloads(name) == [b"last"] for reader in readers)
+
+    play(scenario)
+
+
 def test_a_message_whose_sender_crashed_comes_from_those_who_keep_it():
     async def scenario():
         network = Network(seed=6)

@@ -56,6 +56,18 @@ def test_each_destination_loses_by_itself_and_the_same_for_the_same_seed():
     assert abs(pair.sender.injected.lost / 2_000 - 0.3) < 0.05
 
 
+def test_what_goes_to_all_may_leave_for_nobody_and_what_goes_to_one_always_leaves():
+    pair = Pair(send_omission=0.5, seed=3)
+    for number in range(100):
+        pair.sender.send_all(number.to_bytes(2), pair.to)
+    pair.clock.run_until(1.0)
+    assert pair.received(0) == pair.received(1)
+    assert 20 < pair.sender.injected.omitted == 100 - len(pair.received(0)) < 80
+    pair.send(5)
+    pair.clock.run_until(2.0)
+    assert pair.received(0)[-5:] == numbers(5)
+
+
 def test_duplicates_come_twice_and_delays_are_within_their_bounds():
     pair = Pair(duplicate=1.0, delay_s=(0.1, 0.2), seed=7)
     pair.send(50)

@@ -171,7 +171,7 @@ def live_protocol(named: str | Protocol) -> Protocol:
     if found.runs.delivers:
         raise InvalidInput(
             f"protocol '{found.name}' delivers messages itself, so live groups cannot run it (accepted:"
-            f" {', '.join(live_protocols())}, or a file)"
+            f" {', '.join(live_protocols())}, a file, or delivery 'bimodal' without a protocol)"
         )
     return found
 

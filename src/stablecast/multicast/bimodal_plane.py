@@ -67,7 +67,7 @@ class BimodalPlane(DataPlane):
     """
 
     def __init__(self, *args: Any, terms: Terms, heard_all_at: Callable[[], float], **kwargs: Any) -> None:
-        super().__init__(*args, policy="two-buffers", copies=terms.copies, short_s=0.0, **kwargs)
+        super().__init__(*args, policy="bimodal", copies=terms.copies, short_s=0.0, **kwargs)
         self.terms = terms
         self._lost = 0
         self._multicasts_again = 0
@@ -381,14 +381,6 @@ class BimodalPlane(DataPlane):
                 self.repairs_sent += 1
                 sent += size_of(run)
                 self._around.to_audience(run)
-
-    # Letting go
-
-    def sweep(self, now: float) -> None:
-        """Do nothing: what lives is looked at once a round."""
-
-    def drop_what_others_keep(self, now: float) -> None:
-        """Do nothing: what lives is looked at once a round."""
 
     # The end of the view
 
