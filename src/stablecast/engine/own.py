@@ -10,8 +10,8 @@ from stablecast.engine.sealing import room_in
 from stablecast.engine.stats import Counters, TimeHistogram
 from stablecast.multicast.flow import Window
 from stablecast.multicast.frames import Run
-from stablecast.multicast.packing import Packer
-from stablecast.multicast.streams import Kept
+from stablecast.multicast.packing import OpenRun, Packer
+from stablecast.multicast.streams import Kept, messages_in
 
 PAST_INCARNATIONS = 8
 
@@ -43,6 +43,8 @@ class Own:
         self.times = TimeHistogram()
         """How long messages took to be stable."""
         self.window = Window(buffer_bytes, largest)
+        self.open_run = OpenRun()
+        """The run under construction, in all views."""
         self._buffer_bytes = buffer_bytes
         self._largest = largest
         self._out = out
@@ -61,6 +63,11 @@ class Own:
     def is_settled(self) -> bool:
         """Whether all messages are known to be everywhere."""
         return self._packer is not None and self.outcomes.stable_seq >= self._packer.messages
+
+    @property
+    def waiting(self) -> int:
+        """Messages in the run under construction."""
+        return len(self.open_run.payloads)
 
     def numbers(self) -> tuple[int, int]:
         """Return how many parts and messages were sent in all."""
@@ -101,10 +108,20 @@ class Own:
         packer = self._packer
         assert packer is not None
         runs = packer.add(payload, now)
-        self._counters.sent += 1
         if runs:
             self._put_out(runs, now)
         return packer.messages
+
+    def grant(self) -> None:
+        """Let messages be put into ``open_run`` without a call, as many as may go for sure."""
+        here, packer = self._here, self._packer
+        if self._is_open and here is not None and packer is not None and not here.tracker.attaches:
+            packer.grant(self.window.room(here.data.own.kept_bytes + packer.waiting))
+
+    def withdraw(self) -> None:
+        """Undo ``grant``."""
+        if self._packer is not None:
+            self._packer.grant(0)
 
     def flush(self, now: float) -> None:
         """Have what waits sent without more company."""
@@ -115,6 +132,7 @@ class Own:
         here = self._here
         if here is not None:
             for run in runs:
+                self._counters.sent += messages_in(run)
                 self.window.was_sent(here.add_own(run, now))
                 self._out.data(run)
 
@@ -148,6 +166,7 @@ class Own:
             attach=tracker.attach if tracker.attaches else None,
             width=tracker.width,
             stable=lambda: tracker.stable[rank],
+            open_run=self.open_run,
         )
         self.window = Window(self._buffer_bytes // here.size, self._largest)
         self.outcomes.begin_view(messages, tuple(here.labels))
@@ -167,4 +186,5 @@ class Own:
 
     def end(self) -> None:
         """Take note that the view is over."""
+        self.withdraw()
         self._here, self._packer, self._is_open = None, None, False

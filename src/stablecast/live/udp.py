@@ -131,12 +131,11 @@ class UdpTransport:
         """Send a datagram to all members, by IP multicast where it is configured."""
         self.send(datagram, members if self._multicast is None else (self._multicast,))
 
-    def now(self) -> float:
-        """Return the system's monotonic time, which all processes of a machine share.
+    now = staticmethod(time.monotonic)
+    """Returns the system's monotonic time, which all processes of a machine share.
 
-        A loop's own time may be coarser: uvloop counts milliseconds.
-        """
-        return time.monotonic()
+    A loop's own time may be coarser: uvloop counts milliseconds.
+    """
 
     def call_at(self, when: float, callback: Callable[[], object]) -> Cancellable:
         """Have something called by the loop."""

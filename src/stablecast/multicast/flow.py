@@ -41,6 +41,10 @@ class Window:
         """Tell whether a message may go out beside so many unstable bytes; one always may."""
         return unstable == 0 or unstable + size <= self.size
 
+    def room(self, unstable: int) -> int:
+        """Return the bytes that may go out beside so many unstable ones, 0 if none."""
+        return max(int(self.size) - unstable, 0)
+
     def became_stable(self, size: int, trip_s: float = 0.0) -> None:
         """Grow with what arrived everywhere, over round trips of so many seconds."""
         if self._doubles:
