@@ -442,7 +442,7 @@ class Engine:
                 if kept.run is not None:
                     self.backlog.deliver(stream, kept.run, self.label)
         if source == here.rank:
-            self.own.became_stable(runs, self._survivors(here), self._trips.longest(), now)
+            self.own.became_stable(runs, self._survivors(here), self._trips, now)
             self._went_on = True
         if self.tracing is not None:
             self.tracing.released(here, source, runs, now)

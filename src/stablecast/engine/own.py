@@ -11,9 +11,12 @@ from stablecast.engine.stats import Counters, TimeHistogram
 from stablecast.multicast.flow import Window
 from stablecast.multicast.frames import Run
 from stablecast.multicast.packing import OpenRun, Packer
+from stablecast.multicast.round_trips import RoundTrips
 from stablecast.multicast.streams import Kept, messages_in
 
 PAST_INCARNATIONS = 8
+USUAL_STEPS, USUAL_TRIPS = 4, 6
+"""Steps of the protocol and round trips within which messages become stable where none has to queue."""
 
 
 class Own:
@@ -136,8 +139,8 @@ class Own:
                 self.window.was_sent(here.add_own(run, now))
                 self._out.data(run)
 
-    def became_stable(self, runs: list[Kept], there: tuple[str, ...], trip_s: float, now: float) -> None:
-        """Take note of runs that these members have, over round trips of so many seconds."""
+    def became_stable(self, runs: list[Kept], there: tuple[str, ...], trips: RoundTrips, now: float) -> None:
+        """Take note of runs that these members have."""
         here = self._here
         assert here is not None
         size, before = 0, self.outcomes.stable_seq
@@ -146,7 +149,9 @@ class Own:
             if kept.seq > before:
                 self.times.observe(now - kept.at, kept.seq - before)
                 before = kept.seq
-        self.window.became_stable(size, trip_s)
+        usual_s = USUAL_STEPS * here.pace.least + USUAL_TRIPS * trips.least()
+        if not self.window.is_slow(now - runs[len(runs) // 2].at, usual_s, now):
+            self.window.became_stable(size, trips.longest())
         self.outcomes.became_stable(here.data.own.stable_seq, there, now)
 
     # Views

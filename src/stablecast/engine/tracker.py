@@ -75,6 +75,8 @@ class Tracker:
         self._send = send
         self._origin = now
         self._awake_until = 0.0
+        self._unstable: bool | None = False
+        """Whether something has come that is not stable, None if that is to be looked up."""
         self._started_at = -math.inf
         self._running = False
         self._steered = {p.name: STEERED[p.role] for p in self.protocol.parameters if p.role in STEERED}
@@ -119,6 +121,7 @@ class Tracker:
         received = self.machine.me.received
         before = int(received[source])
         received[source] = part - self.bases[source]
+        self._unstable = None
         if self._awake_until < now:
             self._wake(now)
         if self.takes:
@@ -143,6 +146,7 @@ class Tracker:
         self.pace.progressed()
         me = self.machine.me
         me.stable[source] = max(int(me.stable[source]), part - self.bases[source])
+        self._unstable = None
         return True
 
     # What the network tells
@@ -209,8 +213,10 @@ class Tracker:
         self._awake_until = now + AWAKE_STEPS * self.pace.step
 
     def _has_unstable(self) -> bool:
-        me = self.machine.me
-        return bool((me.received > me.stable).any())
+        if self._unstable is None:
+            me = self.machine.me
+            self._unstable = bool((me.received > me.stable).any())
+        return self._unstable
 
     # What the machine wants
 
@@ -233,6 +239,7 @@ class Tracker:
 
     def _note(self) -> None:
         if self.machine.learned:
+            self._unstable = None
             for source, number in enumerate(self.machine.me.stable.tolist()):
                 if self.bases[source] + number > self.stable[source]:
                     self.stable[source] = self.bases[source] + number
