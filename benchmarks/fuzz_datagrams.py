@@ -21,15 +21,16 @@ from stablecast.engine.keys import Key, Keyring
 from stablecast.engine.seal import Seal
 from stablecast.membership.messages import Alive, Join, Redirect, Sync
 from stablecast.membership.view import MemberInfo, View
+from stablecast.multicast.frames import Data, Fragment, Nak
 
 GROUP = "orders"
 OURS, PEERS = 1, (2, 3, 4)
 ANOTHER = 5
 MEMBERS = tuple(MemberInfo(session, f"m{session}", 1, "127.0.0.1", 7000 + session) for session in PEERS)
 FRAMES: list[wire.AnyFrame] = [
-    wire.Data(9, 1, 5, 5, [b"one", b"two" * 40], [1, 2]),
-    wire.Fragment(9, 0, 7, 6, 0, 3, bytes(200)),
-    wire.Nak(9, 1, [(1, 4), (9, 9)]),
+    Data(9, 1, 5, 5, [b"one", b"two" * 40], [1, 2]),
+    Fragment(9, 0, 7, 6, 0, 3, bytes(200)),
+    Nak(9, 1, [(1, 4), (9, 9)]),
     wire.Stability(9, 0, [4], [1, 2, 3]),
     wire.Hello(2**63),
     wire.Welcome(2**64 - 1, 5),
