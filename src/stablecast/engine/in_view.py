@@ -70,7 +70,7 @@ class InView:
         self.addresses = [member.address for member in view.members]
         self.others = [a for rank, a in enumerate(self.addresses) if rank != self.rank]
         self.options = options
-        self.pace = Pace(options.pace, self.size)
+        self.pace = Pace(options.pace, self.size, takes_late=options.choice.takes_late)
         self.detector = Detector(
             view, session, fail_after=options.fail_after, every=options.alive_every, rng=rng, now=now
         )

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 STEP_LEAST_S = 0.002
 STEP_PER_MEMBER_S = 0.0006
+LATE_STEP_PER_MEMBER_S = 0.0011
+"""Where arrays are taken as late as can be, messages become stable as soon with longer steps."""
 STEP_MOST_S = 1.0
 STRETCH = 1.5
 SHRINK = 0.9
@@ -32,9 +34,10 @@ class PaceOptions:
 class Pace:
     """The step in force: longer while timers come late or nothing becomes stable, short again otherwise."""
 
-    def __init__(self, options: PaceOptions, members: int) -> None:
+    def __init__(self, options: PaceOptions, members: int, *, takes_late: bool = False) -> None:
         self.options = options
-        self.least = options.step_s or max(STEP_LEAST_S, STEP_PER_MEMBER_S * members)
+        each_s = LATE_STEP_PER_MEMBER_S if takes_late else STEP_PER_MEMBER_S
+        self.least = options.step_s or max(STEP_LEAST_S, each_s * members)
         self.step = self.least
         self._in_vain = 0
 

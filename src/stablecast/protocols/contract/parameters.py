@@ -16,6 +16,7 @@ role             what the parameter is, and who asks for it
 ``SILENCE``      steps of silence after which a member is struck off, 0 for never; without it nobody joins
 ``CLOCK``        what timestamps are read from; live groups choose ``logical``
 ``SPREAD``       how a result reaches the others; live groups choose ``both``
+``SNAPSHOT``     when a member's array is taken for a round; live groups choose ``use``
 ``RELAY``        whether messages to all are passed on from member to member: the run's ``cast`` sets it
 ``EXECUTIONS``   executions of the run, 0 for no limit
 ``INITIAL``      members that are there from the start, 0 for all
@@ -57,6 +58,7 @@ class Role(enum.StrEnum):
     SILENCE = "silence"
     CLOCK = "clock"
     SPREAD = "spread"
+    SNAPSHOT = "snapshot"
     RELAY = "relay"
     EXECUTIONS = "executions"
     INITIAL = "initial"
