@@ -122,9 +122,7 @@ async def _send(group: Group, load: Load) -> None:
     payload = bytes(load.size)
     if not load.rate:
         while True:
-            for _ in range(64):
-                await group.send(payload)
-            await asyncio.sleep(0)
+            await group.send(payload)
     loop, gap = asyncio.get_running_loop(), load.members / load.rate
     at = loop.time()
     while True:

@@ -7,6 +7,8 @@ def test_the_step_follows_the_size_of_the_group():
     assert Pace(PaceOptions(), 2).step == STEP_LEAST_S
     assert Pace(PaceOptions(), 64).step > Pace(PaceOptions(), 16).step > STEP_LEAST_S
     assert Pace(PaceOptions(step_s=0.05), 64).step == 0.05
+    assert Pace(PaceOptions(), 64, takes_late=True).step > Pace(PaceOptions(), 64).step
+    assert Pace(PaceOptions(step_s=0.05), 64, takes_late=True).step == 0.05
 
 
 def test_a_process_that_does_not_keep_up_takes_longer_steps_up_to_a_limit():

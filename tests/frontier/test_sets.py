@@ -8,6 +8,7 @@ from stablecast.frontier.sets import (
     fill,
     has,
     holds_more,
+    holds_only,
     is_empty,
     is_full,
     join,
@@ -93,3 +94,12 @@ def test_a_filled_set_is_full_a_cleared_one_empty_and_nothing_beside_it_is_touch
     clear(array)
     assert is_empty(array)
     assert nothing_beside(whole)
+
+
+@given(st.integers(1, 100), st.data())
+def test_a_set_that_holds_only_one_holds_that_one_and_nobody_else(n, data):
+    (array, _), one = room_for(n), data.draw(st.integers(0, n - 1))
+    chosen = data.draw(st.one_of(st.just({one}), st.sets(st.integers(0, n - 1), max_size=3)))
+    for j in chosen:
+        add(array, j)
+    assert holds_only(array, one) == (chosen == {one})

@@ -48,6 +48,47 @@ def test_messages_that_were_sent_together_still_go_together():
     play(scenario)
 
 
+def test_receipts_of_messages_that_go_together_are_numbered_and_each_becomes_stable():
+    async def scenario():
+        async with joined(Network(seed=1), "a", "b") as (a, b):
+            reader = Reader(b)
+            payloads = [bytes([k % 251]) * (k % 400) for k in range(500)]
+            receipts = [await a.send(payload) for payload in payloads]
+            assert [receipt.id for receipt in receipts] == [(a.me, k) for k in range(1, 501)]
+            assert a.stats().sent == 500
+            for receipt in receipts:
+                assert isinstance(await receipt.stable(timeout=5), stablecast.Stable)
+            await reader.has(500)
+            assert reader.payloads(a.me) == payloads
+
+    play(scenario)
+
+
+def test_a_small_message_does_not_overtake_a_large_one_that_waits_for_room():
+    async def scenario():
+        async with joined(Network(seed=1), "a", "b", buffer_bytes=200_000) as (a, b):
+            reader = Reader(b)
+            payloads = (b"first", bytes(99_995), b"small")
+            receipts = await asyncio.gather(*map(a.send, payloads))
+            assert [receipt.id.seq for receipt in receipts] == [1, 2, 3]
+            await reader.has(3)
+
+    play(scenario)
+
+
+def test_a_group_that_is_being_closed_takes_no_message_in_the_same_turn():
+    async def scenario():
+        async with joined(Network(seed=1), "a", "b") as (a, _):
+            await a.send(b"taken")
+            closing = asyncio.create_task(a.close())
+            await asyncio.sleep(0)
+            with pytest.raises(GroupClosed):
+                await a.send(b"too late")
+            await closing
+
+    play(scenario)
+
+
 def test_cancelling_a_send_that_lets_others_have_their_turn_sends_nothing():
     async def scenario():
         async with joined(Network(seed=1), "a") as (a,):

@@ -8,7 +8,7 @@ from stablecast.engine.sealing import room_in
 from stablecast.engine.wire import encode, pack_encoded
 from stablecast.errors import StablecastError
 from stablecast.multicast.frames import Data, Fragment
-from stablecast.multicast.packing import RUN_MESSAGES, Packer
+from stablecast.multicast.packing import RUN_MESSAGES, OpenRun, Packer
 from stablecast.multicast.streams import Stream
 
 NOW = 0.0
@@ -131,3 +131,63 @@ def test_the_largest_message_fits_into_the_smallest_datagrams():
     runs = packing.add(bytes(LARGEST_PAYLOAD), NOW)
     assert all(bytes_of(run) <= 512 for run in runs)
     assert sum(len(run.chunk) for run in runs) == LARGEST_PAYLOAD
+
+
+def put(open_run, payload):
+    """Put a message into the run under construction without a call, as ``Group.send`` does."""
+    open_run.left -= len(payload) + open_run.each
+    open_run.payloads.append(payload)
+
+
+@given(
+    sizes=st.lists(st.integers(0, 700), min_size=1, max_size=60),
+    rooms=st.lists(st.integers(0, 4_000), min_size=1, max_size=60),
+    largest=st.sampled_from([512, 1_400]),
+)
+def test_messages_that_are_put_in_without_a_call_fit_and_are_counted_like_others(sizes, rooms, largest):
+    open_run = OpenRun()
+    room = room_in(largest)
+    packing = Packer(1, 0, parts=5, messages=3, room=room, attach=None, width=0, open_run=open_run)
+    runs, payloads = [], [bytes([k]) * size for k, size in enumerate(sizes)]
+    for k, payload in enumerate(payloads):
+        if len(payload) < open_run.left:
+            put(open_run, payload)
+        else:
+            runs += packing.add(payload, NOW)
+            packing.grant(rooms[k % len(rooms)])
+        assert packing.messages == open_run.before + len(open_run.payloads) == 4 + k
+        assert packing.waiting == sum(len(p) + open_run.each for p in open_run.payloads)
+    runs += packing.flush(NOW)
+    assert all(bytes_of(run) <= largest for run in runs)
+    stream = Stream("a", parts=5, messages=3)
+    found = []
+    for run in runs:
+        assert run.part == stream.prefix + 1
+        stream.append(run, NOW)
+        found += stream.messages_of(run)[1]
+    assert found == payloads
+    assert packing.parts == stream.prefix
+
+
+def test_no_more_is_put_in_without_a_call_than_there_is_room_for():
+    open_run = OpenRun()
+    packing = Packer(1, 0, parts=0, messages=0, room=10_000, attach=None, width=0, open_run=open_run)
+    assert open_run.left == 0
+    packing.grant(250)
+    count = 0
+    while open_run.left > 100:
+        put(open_run, bytes(100))
+        count += 1
+    assert count == 2
+    packing.grant(0)
+    assert open_run.left == 0
+    assert packing.waiting == 2 * (100 + open_run.each)
+
+
+def test_empty_messages_that_are_put_in_without_a_call_make_no_run_too_long():
+    open_run = OpenRun()
+    packing = Packer(1, 0, parts=0, messages=0, room=60_000, attach=None, width=0, open_run=open_run)
+    packing.grant(1 << 30)
+    while open_run.left > 0:
+        put(open_run, b"")
+    assert len(open_run.payloads) <= RUN_MESSAGES

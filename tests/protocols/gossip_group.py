@@ -14,15 +14,19 @@ from groups import machines_of, received
 
 from stablecast.protocols import protocol
 from stablecast.protocols.contract import GROUP, Sizes
+from stablecast.protocols.gsgc import BEGIN
 
 STEP = 100
 
 
 class GossipGroup:
-    def __init__(self, n, *, seed, initial=None, senders=2, subgroup=2, share=2, threshold=20, quiet=0):
+    def __init__(
+        self, n, *, seed, initial=None, senders=2, subgroup=2, share=2, threshold=20, quiet=0, snapshot=BEGIN
+    ):
         self.n, self.initial = n, initial or n
         found = protocol("gsgc")
         params = {"subgroup": subgroup, "step": STEP, "share": share, "threshold": threshold, "quiet": quiet}
+        params["snapshot"] = snapshot
         params["initial"] = self.initial if self.initial < n else 0
         sizes = Sizes(n, senders, senders, 4, found.parameter_values(params, n), True)
         self.machines = machines_of(found, sizes, seed=seed)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stablecast.protocols import protocol
 from stablecast.protocols.contract import Received, Sizes
-from stablecast.protocols.gsgc import GOSSIP, MULTICAST, PIGGYBACK
+from stablecast.protocols.gsgc import BEGIN, GOSSIP, MULTICAST, PIGGYBACK, USE
 
 KIND = protocol("gsgc").messages.index(GOSSIP)
 SHARES = (PIGGYBACK, MULTICAST, PIGGYBACK | MULTICAST)
@@ -39,6 +39,27 @@ def test_two_members_find_the_minimum(share):
     assert first.me.stable.tolist() == [5]
     assert first.me.round == 2
     assert first.learned == first.finished == 1
+
+
+@pytest.mark.parametrize(("snapshot", "minimum"), [(BEGIN, 5), (USE, 6)])
+def test_what_comes_before_a_members_array_is_used_counts_only_if_it_is_taken_late(snapshot, minimum):
+    first, second = pair(snapshot=snapshot)
+    first.me.received[:] = 9
+    first.receive(gossip_of(second), 1)
+    assert first.me.stable.tolist() == [minimum]
+
+
+def test_an_array_that_was_joined_with_anothers_is_not_taken_again():
+    found = protocol("gsgc")
+    machines = machines_of(found, Sizes(3, 1, 1, 4, found.parameter_values({"snapshot": USE}, 3)))
+    first, second, _ = machines
+    for machine in machines:
+        machine.me.received[:] = 5
+        machine.init(0)
+    first.receive(gossip_of(second), 1)
+    first.me.received[:] = second.me.received[:] = 9
+    first.handle_timer(2)
+    assert first.me.M.tolist() == [5]
 
 
 def test_a_member_that_enters_a_round_on_anothers_message_adds_itself():
@@ -108,6 +129,7 @@ def test_nothing_unsafe_whatever_happens_and_all_is_stable_when_it_is_over(
         senders=min(2, n - joiners),
         subgroup=subgroup,
         share=share,
+        snapshot=data.draw(st.sampled_from((BEGIN, USE))),
         threshold=data.draw(st.sampled_from((16, 24, 60))),
         quiet=data.draw(st.sampled_from((0, 3))),
     )

@@ -12,7 +12,7 @@ from stablecast.simulate.knobs import PANELS
 from stablecast.simulate.options import DECLARED, Options, all_options, known_options, run_options
 
 BEFORE = {
-    "resend_ms", "tree_degree", "pause_ms", "free_bitmap", "links", "subgroup", "step_s", "share",
+    "resend_ms", "tree_degree", "pause_ms", "free_bitmap", "links", "subgroup", "step_s", "share", "snapshot",
     "threshold_steps", "quiet_steps", "local_size", "controllers", "controller_step_s", "nearby", "clock",
     "skew_us", "drift_ppm",
     "sync_s", "send_every_ms", "ack_every_ms", "ack_to", "know", "stamp_bytes", "policy", "copies", "hash",

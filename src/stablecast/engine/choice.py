@@ -42,11 +42,14 @@ PS = 10**12
 RESEND_STEPS = 2
 STEERED = {Role.RESEND: RESEND_STEPS, Role.PAUSE: 1, Role.STEP: 1, Role.EVERY: 1}
 """By role, the times that follow the group's step, each with how many steps it is."""
-WORDS = {Role.SPREAD: "both"}
-"""Results of gossip go to all at once, and again with later gossip, since they may be lost."""
+WORDS = {Role.SPREAD: "both", Role.SNAPSHOT: "use"}
+"""Results of gossip go to all at once, and again with later gossip, since they may be lost.  Members' arrays
+are taken as late as can be, so that a message that comes while a round waits for its first step becomes
+stable with that round."""
 OF_THE_GROUP = {
     **dict.fromkeys(STEERED, "it follows the group's pace"),
     Role.SPREAD: "results go to all, and with gossip",
+    Role.SNAPSHOT: "arrays are taken when they are used",
     Role.SILENCE: "the group's views tell who has failed",
     Role.ADMISSION: "the group's views let newcomers in",
     Role.MODEL: "it models a network, a clock or a wire, which a live group has for real",
@@ -72,6 +75,11 @@ class Choice:
     """What was given, as kernels see it, by the parameters' names."""
     identity: str
     """What all members of a group have in common."""
+
+    @property
+    def takes_late(self) -> bool:
+        """Whether members' arrays are taken when they are used, not when a round begins."""
+        return any(parameter.role is Role.SNAPSHOT for parameter in self.protocol.parameters)
 
     def values(self, step_s: float) -> dict[str, int]:
         """Return the parameters that are set in a group whose step is so long."""

@@ -521,9 +521,7 @@ class Engine:
                 if kept.run is not None:
                     self.backlog.deliver(stream, kept.run, self.label)
         if source == here.rank:
-            self.own.became_stable(
-                runs, self._survivors(here), self._trips.longest(), now, p_fail=self._p_fail(here)
-            )
+            self.own.became_stable(runs, self._survivors(here), self._trips, now, p_fail=self._p_fail(here))
             self._went_on = True
         if self.tracing is not None:
             self.tracing.released(here, source, runs, now)

@@ -131,7 +131,7 @@ def describe(engine: Engine, now: float) -> Stats:
         members=engine.labels,
         view_epoch=0 if view is None else view.epoch,
         main=view is not None and view.line == engine.options.group,
-        sent=counters.sent,
+        sent=counters.sent + engine.own.waiting,
         stable=engine.own.outcomes.stable_seq,
         delivered=engine.backlog.delivered,
         waiting=engine.backlog.waiting,

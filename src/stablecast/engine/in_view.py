@@ -95,7 +95,12 @@ class InView:
         self.delivers_own = me.receives_from(me)
         """Whether its own messages are delivered to this member."""
         self.options = options
-        self.pace = Pace(options.pace, self.size, steers=self.rank == 0 < self.size - 1)
+        self.pace = Pace(
+            options.pace,
+            self.size,
+            takes_late=options.choice is not None and options.choice.takes_late,
+            steers=self.rank == 0 < self.size - 1,
+        )
         self._step_number = 0
         """Of the newest step that was told, or heard of."""
         self._tell_again_at = now

@@ -11,10 +11,13 @@ from stablecast.engine.stats import Counters, TimeHistogram
 from stablecast.errors import InvalidInput
 from stablecast.multicast.flow import Window
 from stablecast.multicast.frames import Run
-from stablecast.multicast.packing import Packer
-from stablecast.multicast.streams import Kept
+from stablecast.multicast.packing import OpenRun, Packer
+from stablecast.multicast.round_trips import RoundTrips
+from stablecast.multicast.streams import Kept, messages_in
 
 PAST_INCARNATIONS = 8
+USUAL_STEPS, USUAL_TRIPS = 4, 6
+"""Steps of the protocol and round trips within which messages become stable where none has to queue."""
 
 
 class Own:
@@ -55,6 +58,8 @@ class Own:
         self.window = Window(buffer_bytes, largest)
         self.sends = sends
         """Whether it sends at all."""
+        self.open_run = OpenRun()
+        """The run under construction, in all views."""
         self._buffer_bytes = buffer_bytes
         self._largest = largest
         self._out = out
@@ -73,6 +78,11 @@ class Own:
     def is_settled(self) -> bool:
         """Whether all messages are known to be everywhere."""
         return self._packer is not None and self.outcomes.stable_seq >= self._packer.messages
+
+    @property
+    def waiting(self) -> int:
+        """Messages in the run under construction."""
+        return len(self.open_run.payloads)
 
     def numbers(self) -> tuple[int, int]:
         """Return how many parts and messages were sent in all."""
@@ -121,10 +131,20 @@ class Own:
         packer = self._packer
         assert packer is not None
         runs = packer.add(payload, now)
-        self._counters.sent += 1
         if runs:
             self._put_out(runs, now)
         return packer.messages
+
+    def grant(self) -> None:
+        """Let messages be put into ``open_run`` without a call, as many as may go for sure."""
+        here, packer = self._here, self._packer
+        if self._is_open and here is not None and packer is not None and not here.tracker.attaches:
+            packer.grant(self.window.room(here.data.own.kept_bytes + packer.waiting))
+
+    def withdraw(self) -> None:
+        """Undo ``grant``."""
+        if self._packer is not None:
+            self._packer.grant(0)
 
     def flush(self, now: float) -> None:
         """Have what waits sent without more company."""
@@ -135,6 +155,7 @@ class Own:
         here = self._here
         if here is not None:
             for run in runs:
+                self._counters.sent += messages_in(run)
                 self.window.was_sent(here.add_own(run, now))
                 self._out.data(run)
 
@@ -146,15 +167,12 @@ class Own:
         self,
         runs: list[Kept],
         there: tuple[str, ...],
-        trip_s: float,
+        trips: RoundTrips,
         now: float,
         *,
         p_fail: float | None = None,
     ) -> None:
-        """Take note of runs that these members have, over round trips of so many seconds.
-
-        In bimodal delivery they may lack them with a probability.
-        """
+        """Take note of runs that these members have, or lack with a probability in bimodal delivery."""
         here = self._here
         assert here is not None
         size, before = 0, self.outcomes.stable_seq
@@ -163,7 +181,9 @@ class Own:
             if kept.seq > before:
                 self.times.observe(now - kept.at, kept.seq - before)
                 before = kept.seq
-        self.window.became_stable(size, trip_s)
+        usual_s = USUAL_STEPS * here.pace.least + USUAL_TRIPS * trips.least()
+        if not self.window.is_slow(now - runs[len(runs) // 2].at, usual_s, now):
+            self.window.became_stable(size, trips.longest())
         self.outcomes.became_stable(here.data.own.stable_seq, there, now, p_fail)
 
     # Views
@@ -183,6 +203,7 @@ class Own:
             attach=tracker.attach if tracker.attaches else None,
             width=tracker.width,
             stable=lambda: tracker.stable[rank],
+            open_run=self.open_run,
         )
         self.window = Window(self._buffer_bytes // max(here.audiences.senders, 1), self._largest)
         self.outcomes.begin_view(messages, here.for_whom(rank))
@@ -202,4 +223,5 @@ class Own:
 
     def end(self) -> None:
         """Take note that the view is over."""
+        self.withdraw()
         self._here, self._packer, self._is_open = None, None, False

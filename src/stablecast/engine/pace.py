@@ -15,6 +15,8 @@ from stablecast.errors import InvalidInput
 
 STEP_LEAST_S = 0.002
 STEP_PER_MEMBER_S = 0.0006
+LATE_STEP_PER_MEMBER_S = 0.0011
+"""Where arrays are taken as late as can be, messages become stable as soon with longer steps."""
 STEP_MOST_S = 1.0
 STRETCH = 1.5
 SHRINK = 0.9
@@ -54,9 +56,12 @@ class Pace:
     ``steers`` is for the member that searches for a good step, if one is to be searched for.
     """
 
-    def __init__(self, options: PaceOptions, members: int, *, steers: bool = False) -> None:
+    def __init__(
+        self, options: PaceOptions, members: int, *, takes_late: bool = False, steers: bool = False
+    ) -> None:
         self.options = options
-        self.least = options.step_s or max(STEP_LEAST_S, STEP_PER_MEMBER_S * members)
+        each_s = LATE_STEP_PER_MEMBER_S if takes_late else STEP_PER_MEMBER_S
+        self.least = options.step_s or max(STEP_LEAST_S, each_s * members)
         self.step = self.least
         self.steering: Steering | None = None
         """Finds the step to take, at the member that does."""

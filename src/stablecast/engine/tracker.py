@@ -113,6 +113,8 @@ class Tracker:
         self._send = send
         self._origin = now
         self._awake_until = 0.0
+        self._unstable: bool | None = False
+        """Whether something has come that is not stable, None if that is to be looked up."""
         self._started_at = -math.inf
         self._running = False
         self._steered = {p.name: STEERED[p.role] for p in self.protocol.parameters if p.role in STEERED}
@@ -175,6 +177,7 @@ class Tracker:
         received = self.machine.me.received
         before = int(received[source])
         received[source] = part - self.bases[source]
+        self._unstable = None
         if self._awake_until < now:
             self._wake(now)
         if self.pace.steering is not None:
@@ -199,6 +202,7 @@ class Tracker:
         """
         if self.rank == self.starter:
             self._known_to_exist[source] = max(part, self._known_to_exist.get(source, 0))
+            self._unstable = None
 
     def take_stable(self, source: int, part: int) -> bool:
         """Take over what the source itself knows of its own messages; tell whether it is news."""
@@ -209,6 +213,7 @@ class Tracker:
         self.pace.progressed()
         me = self.machine.me
         me.stable[source] = max(int(me.stable[source]), part - self.bases[source])
+        self._unstable = None
         return True
 
     # What the network tells
@@ -288,12 +293,14 @@ class Tracker:
         self._awake_until = now + AWAKE_STEPS * self.pace.step
 
     def _has_unstable(self) -> bool:
-        me = self.machine.me
-        if self._is_heard is None:
-            return bool((me.received > me.stable).any())
-        if ((me.received > me.stable) & self._is_heard).any():
-            return True
-        return any(part > self.stable[source] for source, part in self._known_to_exist.items())
+        if self._unstable is None:
+            me = self.machine.me
+            unstable = me.received > me.stable
+            if self._is_heard is not None:
+                unstable &= self._is_heard
+            known = self._known_to_exist.items()
+            self._unstable = bool(unstable.any()) or any(part > self.stable[k] for k, part in known)
+        return self._unstable
 
     # What the machine wants
 
@@ -320,6 +327,7 @@ class Tracker:
 
     def _note(self) -> None:
         if self.machine.learned:
+            self._unstable = None
             for source, number in enumerate(self.machine.me.stable.tolist()):
                 if self.bases[source] + number > self.stable[source]:
                     self.stable[source] = self.bases[source] + number

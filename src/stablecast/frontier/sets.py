@@ -43,6 +43,15 @@ def has(members: IntArray, j: int) -> bool:
 
 
 @kernel
+def holds_only(members: IntArray, j: int) -> bool:
+    """Tell whether ``j`` is in the set, and nobody else."""
+    for k in range(members.size):
+        if members[k] != (1 << (j % BITS) if k == j // BITS else 0):
+            return False
+    return True
+
+
+@kernel
 def clear(members: IntArray) -> None:
     """Take everyone out of the set."""
     for k in range(members.size):

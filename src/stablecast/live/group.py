@@ -81,6 +81,7 @@ class Group:
             on_given_up=lambda count: self._tell(DeliveriesGivenUp(count)),
         )
         self._sending = Sending(self._driver, self._check_open)
+        self._now, self._own, self._open_run = self._driver.now, engine.own, engine.own.open_run
         self._threads = FromThreads(self._loop, self.send)
 
     def __repr__(self) -> str:
@@ -129,9 +130,14 @@ class Group:
 
     async def send(self, payload: bytes) -> Receipt:
         """Multicast a message; waits while this member's share of the buffers is used up."""
+        run = self._open_run
+        if type(payload) is bytes and len(payload) < run.left and get_ident() == self._thread:
+            payloads = run.payloads
+            run.left -= len(payload) + run.each
+            payloads.append(payload)
+            return Receipt(self, run.before + len(payloads), self._now(), self._own.outcomes.present)
         payload = checked_payload(payload)
-        if get_ident() != self._thread or not self._is_open:
-            self._check_open()
+        self._check_open()
         if not self._sending.may_go(len(payload)):
             await self._sending.turn(len(payload))
         return self._send(payload)
@@ -154,9 +160,9 @@ class Group:
         return self._threads.put(payload)
 
     def _send(self, payload: bytes) -> Receipt:
-        now = self._driver.now()
+        now = self._now()
         seq = self._sending.send(payload, now)
-        return Receipt(self, seq, now, self._engine.own.outcomes.present)
+        return Receipt(self, seq, now, self._own.outcomes.present)
 
     # Waiting for stability
 
@@ -329,6 +335,7 @@ class Group:
         if self._closing is None:
             self._closing = self._loop.create_future()
             self._is_open = False
+            self._own.withdraw()
             try:
                 await self._say_goodbye()
             finally:
@@ -348,6 +355,7 @@ class Group:
 
     def _shut(self) -> None:
         self._is_open = False
+        self._own.withdraw()
         self._driver.close()
         for close in self._on_close:
             close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from stablecast.engine.levels import Level
 from stablecast.engine.outcomes import Sent
 from stablecast.engine.results import MessageId, Outcome, Reached, Settlement, TimedOut
@@ -12,17 +14,14 @@ if TYPE_CHECKING:
     from stablecast.live.group import Group
 
 
-class Receipt:
+class Receipt(msgspec.Struct, eq=False):
     """What ``send`` returns; keeping or dropping it changes nothing about the message."""
 
-    __slots__ = ("_group", "_sent", "_seq", "sent_at")
-
-    def __init__(self, group: Group, seq: int, sent_at: float, sent: Sent) -> None:
-        self._group = group
-        self._seq = seq
-        self._sent = sent
-        self.sent_at = sent_at
-        """When it was sent, by the group's clock."""
+    _group: Group
+    _seq: int
+    sent_at: float
+    """When it was sent, by the group's clock."""
+    _sent: Sent
 
     def __repr__(self) -> str:
         return f"Receipt({self._sent.label!r}, {self._seq})"

@@ -8,6 +8,9 @@ Turns
     message counted with ``MESSAGE_BYTES`` more, the next ``send`` lets the loop turn, so that a task that
     only sends lets others have their turn as well.  It does so before its message is sent: who cancels it
     cancels it whole.
+Runs
+    Room and turns are looked at once for many small messages: the first of them, and each that completes a
+    run, asks; those that follow go into the run under construction without asking (``Own.grant``).
 Threads
     What other threads send is queued, and sent by a task on the loop, one after the other.
 """
@@ -47,17 +50,24 @@ class Sending:
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._flush_due = False
         self._sent = 0
+        self._turn_began_at = 0
         self._let_on = 0
         self._stall_timer: asyncio.TimerHandle | None = None
 
     def may_go(self, size: int) -> bool:
         """Tell whether a message of this size may be sent at once."""
-        return self._sent < TURN_BYTES and not self._waiters and self._own.may_send(size)
+        return not self._is_turn_over() and not self._waiters and self._own.may_send(size)
+
+    def _is_turn_over(self) -> bool:
+        return (
+            self._flush_due
+            and self._sent + MESSAGE_BYTES * (self._own.sent - self._turn_began_at) >= TURN_BYTES
+        )
 
     async def turn(self, size: int) -> None:
         """Wait until a message of this size, which may not go at once, may be sent."""
         self._own.check_sends()
-        if self._sent >= TURN_BYTES:
+        if self._is_turn_over():
             await asyncio.sleep(0)
             self._check()
         if self._waiters or not self._own.may_send(size):
@@ -78,8 +88,14 @@ class Sending:
             self._check()  # once in a turn: the loop may be closed, and another one run
             self._loop.call_soon(self._flush)
             self._flush_due = True
-        self._sent += len(payload) + MESSAGE_BYTES
-        return self._own.send(payload, now)
+            self._sent, self._turn_began_at = 0, self._own.sent
+        own = self._own
+        seq = own.send(payload, now)
+        self._sent += len(payload)
+        if not self._waiters:
+            own.grant()
+            self._sent += own.open_run.left
+        return seq
 
     def let_on(self) -> None:
         """Let the first that waits send, if there is room; once its message is counted, it wakes the next."""
@@ -103,7 +119,6 @@ class Sending:
 
     def _flush(self) -> None:
         self._flush_due = False
-        self._sent = 0
         if not self._driver.closed:
             self._driver.flush()
 
@@ -112,6 +127,7 @@ class Sending:
         engine = self._engine
         if engine.options.on_full == "error" and not engine.is_blocked and not self._own.may_send(size):
             raise BufferFull(self._own.why_not(size))
+        self._own.withdraw()  # nobody overtakes those who wait
         turn: asyncio.Future[None] = self._loop.create_future()
         entry = (size, turn)
         if first:

@@ -27,6 +27,8 @@ from stablecast.live.transport import (
 from stablecast.membership.view import Address, format_address
 
 DATAGRAMS_A_WAKE_UP = 64
+BYTES_A_WAKE_UP = 1 << 20
+"""Taken in at once, so that timers and what the application sends do not wait for long."""
 MOST_BYTES = 65_535
 WAITING_DATAGRAMS = 1_024
 """How many wait for a full socket before the oldest are dropped."""
@@ -131,12 +133,11 @@ class UdpTransport:
         """Send a datagram to all members, by IP multicast where it is configured."""
         self.send(datagram, members if self._multicast is None else (self._multicast,))
 
-    def now(self) -> float:
-        """Return the system's monotonic time, which all processes of a machine share.
+    now = staticmethod(time.monotonic)
+    """Returns the system's monotonic time, which all processes of a machine share.
 
-        A loop's own time may be coarser: uvloop counts milliseconds.
-        """
-        return time.monotonic()
+    A loop's own time may be coarser: uvloop counts milliseconds.
+    """
 
     def time_of_day(self) -> float:
         """Return the system's time of day."""
@@ -172,10 +173,12 @@ class UdpTransport:
 
     def _read(self, sock: socket.socket) -> None:
         batch: list[tuple[bytes, Address]] = []
-        append, recvfrom = batch.append, sock.recvfrom
+        recvfrom, size = sock.recvfrom, 0
         try:
-            for _ in range(DATAGRAMS_A_WAKE_UP):
-                append(recvfrom(MOST_BYTES))
+            while len(batch) < DATAGRAMS_A_WAKE_UP and size < BYTES_A_WAKE_UP:
+                arrived = recvfrom(MOST_BYTES)
+                batch.append(arrived)
+                size += len(arrived[0])
         except BlockingIOError:
             pass
         except OSError:  # ICMP's answer to something sent earlier; the loop calls again if there is more
@@ -185,7 +188,7 @@ class UdpTransport:
         if self._ipv6:
             batch = [(datagram, sender[:2]) for datagram, sender in batch]
         self.stats.datagrams_received += len(batch)
-        self.stats.bytes_received += sum([len(datagram) for datagram, _ in batch])
+        self.stats.bytes_received += size
         self._receive(batch)
 
     def _wait(self, datagram: bytes, address: Address) -> None:

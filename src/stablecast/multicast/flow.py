@@ -7,6 +7,10 @@ more than ``TOLERATED`` of what was sent.  Fewer losses are the network's, not t
 overflows: they say nothing about the window, and a long way could not be filled if each of them shrank it.
 Windows become stable rarely on a long way, and have to be larger there.  So each adds more, as in TCP Hybla:
 bytes per second grow as fast as over a round trip of ``REFERENCE_TRIP_S``.
+
+Before anything is lost it waits in queues, and makes everything else wait there.  So a window that takes much
+longer to become stable than it could is shrunk too, by less and not below what it began with: more on its way
+would only wait.
 """
 
 from __future__ import annotations
@@ -14,6 +18,9 @@ from __future__ import annotations
 WINDOW_LEAST = 64 << 10
 WINDOW_FIRST = 256 << 10
 SHRINK = 0.7
+SLOW_SHRINK = 0.9
+SLOW = 3.0
+"""Times the shortest time to stability from which on a window is too large."""
 TOLERATED = 0.04
 """Share of what was sent that one member may lose before the window shrinks."""
 REFERENCE_TRIP_S = 0.02
@@ -36,10 +43,16 @@ class Window:
         self._sent = 0
         self._lost: dict[int, int] = {}
         self._has_shrunk = False
+        self._quickest_s = float("inf")
+        self._slowed_at = float("-inf")
 
     def takes(self, size: int, unstable: int) -> bool:
         """Tell whether a message may go out beside so many unstable bytes; one always may."""
         return unstable == 0 or unstable + size <= self.size
+
+    def room(self, unstable: int) -> int:
+        """Return the bytes that may go out beside so many unstable ones, 0 if none."""
+        return max(int(self.size) - unstable, 0)
 
     def became_stable(self, size: int, trip_s: float = 0.0) -> None:
         """Grow with what arrived everywhere, over round trips of so many seconds."""
@@ -49,6 +62,19 @@ class Window:
             step = self._step * max(1.0, trip_s / REFERENCE_TRIP_S) ** 2
             growth = size * min(step / self.size, max(GROWTH_MOST, self._step / self.size))
         self.size = min(self.size + growth, self.share)
+
+    def is_slow(self, took_s: float, usual_s: float, now: float) -> bool:
+        """Tell whether stability took too long, given what it usually takes at most; shrink if it did.
+
+        It shrinks once in the time that it took: what is on its way by then was sent before.
+        """
+        self._quickest_s = min(self._quickest_s, took_s)
+        if took_s <= max(usual_s, SLOW * self._quickest_s):
+            return False
+        if now - self._slowed_at >= took_s:
+            self._slowed_at, self._doubles = now, False
+            self.size = max(self.size * SLOW_SHRINK, min(self.size, WINDOW_FIRST))
+        return True
 
     def was_sent(self, size: int) -> None:
         """Count what goes out."""

@@ -28,6 +28,8 @@ LATE_MOST = 1.0
 """Of a round trip, as long as nothing was seen, and in any case."""
 LATE_MARGIN = 1.25
 LATE_DECAY = 0.95
+LEAST_GROWTH = 1.01
+"""What the shortest round trip grows by with each that is longer, so that a longer way becomes known."""
 
 
 NO_ECHO = (0, 0)
@@ -67,6 +69,8 @@ class _Trip:
     deviation: float
     late: float
     """By how much a datagram came after a later one, at most of late."""
+    least: float
+    """The shortest of late: what the way takes without queues."""
 
 
 class RoundTrips:
@@ -81,9 +85,10 @@ class RoundTrips:
             return
         trip = self._trips.get(session)
         if trip is None:
-            self._trips[session] = _Trip(seconds, seconds / 2, LATE_FIRST * seconds)
+            self._trips[session] = _Trip(seconds, seconds / 2, LATE_FIRST * seconds, seconds)
             return
         trip.late *= LATE_DECAY
+        trip.least = min(trip.least * LEAST_GROWTH, seconds)
         trip.deviation += DEVIATION_GAIN * (abs(seconds - trip.mean) - trip.deviation)
         trip.mean += MEAN_GAIN * (seconds - trip.mean)
 
@@ -104,6 +109,10 @@ class RoundTrips:
     def longest(self) -> float:
         """Return the longest round trip to any peer."""
         return max((trip.mean for trip in self._trips.values()), default=UNKNOWN_S)
+
+    def least(self) -> float:
+        """Return the longest round trip to any peer, as short as each was of late."""
+        return max((trip.least for trip in self._trips.values()), default=UNKNOWN_S)
 
     def answer_within(self, session: int) -> float:
         """Return after how many seconds an answer is overdue that a peer would give at once."""

@@ -29,6 +29,13 @@ def last_seq(run: Run) -> int:
     return run.seq if run.index == run.count - 1 else run.seq - 1
 
 
+def messages_in(run: Run) -> int:
+    """Return how many messages are complete with this run."""
+    if isinstance(run, Data):
+        return len(run.payloads)
+    return 1 if run.index == run.count - 1 else 0
+
+
 def size_of(run: Run) -> int:
     """Return the bytes that a run takes in a buffer."""
     if isinstance(run, Data):

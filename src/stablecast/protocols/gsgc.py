@@ -15,7 +15,8 @@ Where it departs from the printed pseudo-code (Figure 2)
     A member that enters a round on someone else's message adds itself to what it takes over; as printed, it
     never would, and the round would not end.  A message from a round further ahead, which the paper calls
     impossible and which membership changes make possible, is treated like one from the next round.  Rounds
-    are numbered from 1.
+    are numbered from 1.  With ``snapshot`` ``use`` a member's array is taken when it is first sent or joined
+    with another one, not when the round begins: it is an array that the member really had either way.
 When members fail, join and leave (``threshold`` above 0)
     :mod:`stablecast.protocols._gossip_members`, with the failure detection of Figure 3.  Results are then
     piggybacked in any case: who was cut off learns from S that there is something it lacks.
@@ -32,7 +33,7 @@ from typing import Annotated, NamedTuple
 
 from stablecast.errors import InvalidInput
 from stablecast.frontier import exceeds
-from stablecast.frontier.sets import holds_more
+from stablecast.frontier.sets import holds_more, holds_only
 from stablecast.protocols._gossip import (
     NOBODY,
     SUBGROUP_MAX,
@@ -82,6 +83,7 @@ from stablecast.protocols.contract import (
 )
 
 PIGGYBACK, MULTICAST = 1, 2  # bits of ``share``
+BEGIN, USE = 0, 1  # values of ``snapshot``
 
 
 class State(Membership):
@@ -140,6 +142,13 @@ def begin_round(me: State) -> None:
 
 
 @kernel
+def take_late(me: State) -> None:
+    """With ``snapshot`` ``use``, M = R as long as W = {me}, right before M is sent or joined with another."""
+    if me.params.snapshot == USE and holds_only(me.W, me.number):
+        begin(me.M, me.W, me.received, me.number)
+
+
+@kernel
 def draw_phase(me: State) -> int:
     """Draw where in a step this member gossips."""
     me.step_in_force = me.params.step
@@ -149,6 +158,7 @@ def draw_phase(me: State) -> int:
 @kernel
 def timer(me: State, now: int, out: Outbox) -> None:
     """One step: gossip to a random sub-group."""
+    take_late(me)
     gossip(me, out)
     if me.step_in_force == me.params.step:
         set_timer(out, now + me.params.step)
@@ -190,6 +200,7 @@ def on_gossip(me: State, source: int, message: GOSSIP, now: int, out: Outbox) ->
         return
     if message.round > me.round:
         end_round(me, message.round - 1, out)
+    take_late(me)
     if holds_more(message.W, me.W):
         take_in_from(me, message)
     end_round_if_complete(me, out)
@@ -277,6 +288,15 @@ PROTOCOL = Protocol(
             " once; or both.",
             choices={"piggyback": PIGGYBACK, "multicast": MULTICAST, "both": PIGGYBACK | MULTICAST},
             role=Role.SPREAD,
+        ),
+        Parameter(
+            "snapshot",
+            CHOICE,
+            "begin",
+            "When a member takes its received array for a round: begin, when the round begins for it, as in"
+            " the paper; use, when the array is first sent or joined with another member's.",
+            choices={"begin": BEGIN, "use": USE},
+            role=Role.SNAPSHOT,
         ),
         THRESHOLD,
         hidden("initial", Role.INITIAL),

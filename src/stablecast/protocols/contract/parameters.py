@@ -19,6 +19,7 @@ role             what the parameter is, and who asks for it
 ``TREE``         children of a member in a logical tree; in live groups ``log`` unless said, never ``network``
 ``CLOCK``        what timestamps are read from; in live groups ``logical`` unless said, never ``physical``
 ``SPREAD``       how a result reaches the others; live groups choose ``both``
+``SNAPSHOT``     when a member's array is taken for a round; live groups choose ``use``
 ``RELAY``        whether messages to all are passed on from member to member: the run's ``cast`` sets it
 ``EXECUTIONS``   executions of the run, 0 for no limit
 ``INITIAL``      members that are there from the start, 0 for all
@@ -64,6 +65,7 @@ class Role(enum.StrEnum):
     TREE = "tree"
     CLOCK = "clock"
     SPREAD = "spread"
+    SNAPSHOT = "snapshot"
     RELAY = "relay"
     EXECUTIONS = "executions"
     INITIAL = "initial"
