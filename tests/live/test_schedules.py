@@ -96,7 +96,7 @@ def _delivers_what_is_not_stable(patch):
 
     def too_early(self, source, stream, run, now):
         took(self, source, stream, run, now)
-        if self.options.deliver == "stable":
+        if self.options.deliver == "stable" and self._is_delivered(source):
             self.backlog.deliver(stream, run, self.label)
 
     def without_delivering(self, source, stream, runs, now):
