@@ -11,8 +11,8 @@ from stablecast.engine.levels import Spread
 from stablecast.engine.results import Explanation, Laggard, MessageId, Settlement
 from stablecast.engine.stats import Stats
 from stablecast.membership.capacity import most_of
+from stablecast.multicast.around import Counts
 from stablecast.multicast.bimodal_plane import BimodalPlane
-from stablecast.multicast.data_plane import Counts
 from stablecast.multicast.frames import Data
 from stablecast.multicast.streams import Kept
 

@@ -17,7 +17,8 @@ from stablecast.membership.detector import Detector
 from stablecast.membership.links import Links
 from stablecast.membership.messages import Alive
 from stablecast.membership.view import View
-from stablecast.multicast.data_plane import DataPlane, Stability
+from stablecast.multicast.around import Stability
+from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.frames import Gossip
 from stablecast.multicast.round_trips import NO_ECHO, RoundTrips, Stamps
 

@@ -37,9 +37,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from stablecast.multicast.data_plane import NAK_RANGES, NEVER, REPAIR_BYTES, Counts, DataPlane
+from stablecast.multicast.announcing import NEVER
+from stablecast.multicast.around import Counts
+from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.digests import Range, Told, lacked_by_both, to_be_had, told_of
 from stablecast.multicast.frames import AskMulticast, Data, Digest, Forward, Gossip, Messages, Nak, Run
+from stablecast.multicast.repair import NAK_RANGES, REPAIR_BYTES
 from stablecast.multicast.streams import Kept, Stream, last_part, last_seq, size_of
 from stablecast.multicast.terms import Terms
 
@@ -130,7 +133,7 @@ class BimodalPlane(DataPlane):
         """Take a run that this member is about to send; return its size."""
         size = super().add_own(run, now)
         self._seqs[self._rank] = last_seq(run)
-        self._announce_at = NEVER
+        self._announcing.due = NEVER
         self._live(self._rank, now)
         return size
 
@@ -315,7 +318,7 @@ class BimodalPlane(DataPlane):
             return True
         if not 0 <= frame.to < self._size or frame.to == self._rank:
             return False
-        super().answer(Nak(self._view, frame.source, frame.ranges), frame.to, now)
+        self._repair.answer(Nak(self._view, frame.source, frame.ranges), frame.to, now)
         return True
 
     def _compare(self, told: Told, rank: int, now: float) -> None:
@@ -332,18 +335,15 @@ class BimodalPlane(DataPlane):
                 continue
             wanted += had
             if lacked:
-                whom = self._keepers.whom_to_ask(
-                    source, lacked[0][0], tries=gap.tries, suspects=self._suspects(now)
-                )
+                whom = self._repair.whom_to_ask(source, lacked[0][0], gap.tries, now)
                 shared.setdefault(whom, []).extend(lacked)
             gap.due = now + AGAIN_ROUNDS * self.terms.gossip_s
             gap.tries, gap.asked = gap.tries + 1, now
         stream.gaps.rescheduled()
         if wanted:
-            self.repairs_asked += 1
-            self._around.to_rank(Nak(self._view, source, wanted[:NAK_RANGES]), rank)
+            self._repair.request(Nak(self._view, source, wanted[:NAK_RANGES]), rank)
         for whom, ranges in shared.items():
-            self.repairs_asked += 1
+            self._repair.asked += 1
             self._around.to_rank(AskMulticast(self._view, source, ranges[:NAK_RANGES]), whom)
 
     def answer(self, nak: Nak, rank: int, now: float) -> int:
@@ -378,7 +378,7 @@ class BimodalPlane(DataPlane):
                     continue
                 self._again[frame.source, run.part] = self._round
                 self._multicasts_again += 1
-                self.repairs_sent += 1
+                self._repair.sent += 1
                 sent += size_of(run)
                 self._around.to_audience(run)
 

@@ -11,108 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
 
 from stablecast.membership.actions import Randomness
 from stablecast.membership.audiences import Audiences
 from stablecast.membership.links import Links
-from stablecast.multicast.frames import Data, DataFrame, Gossip, Nak, Progress, Run, SentSoFar
+from stablecast.multicast.announcing import Announcing
+from stablecast.multicast.around import Counts, Stability, Surroundings
+from stablecast.multicast.frames import Data, Gossip, Nak, Progress, Run, SentSoFar
 from stablecast.multicast.heard import Heard
 from stablecast.multicast.keepers import Keepers
+from stablecast.multicast.repair import NAK_MOST_S, Repair
 from stablecast.multicast.round_trips import RoundTrips
-from stablecast.multicast.streams import Held, Kept, Stream, last_part, size_of
+from stablecast.multicast.streams import Held, Kept, Stream, last_part
 
-NAK_MOST_S = 0.5
-"""Seconds between two requests at most, unless two round trips are longer."""
 LATE_WITHIN = 0.5
 """Of a round trip: what comes so soon after a request is no repair."""
-NAK_GROWTH = 1.5
-NAK_JITTER = 0.25
-NAK_RANGES = 64
-REPAIR_BYTES = 256 << 10
-"""Most bytes that one request is answered with."""
-LOST_AFTER_S = 0.01
-"""A message of one's own that somebody asks for is lost if it is older than this; otherwise just late."""
-ANNOUNCE_FIRST_S = 0.01
-"""Seconds after which a member says how much it has sent, or a step of the stability protocol if that is
-longer: in a large group everyone hears it, and nothing becomes stable sooner."""
-ANNOUNCE_MOST_S = 0.5
-ANNOUNCE_GROWTH = 4
-"""How many times the first distance between two such words the longest one is, if that is longer."""
-NEVER = float("inf")
 EVERYTHING = 1 << 62
 """What a member reports to have of a source that it does not receive."""
-
-
-class Surroundings(Protocol):
-    """What is done for the data plane, and what it tells."""
-
-    def to_rank(self, frame: DataFrame, rank: int) -> None:
-        """Send a frame to one member."""
-
-    def to_audience(self, frame: DataFrame) -> None:
-        """Send a frame to all who receive from this member."""
-
-    def took(self, source: int, stream: Stream, run: Run, now: float) -> None:
-        """Take note of a run that has joined its source's prefix."""
-
-    def released(self, source: int, stream: Stream, runs: list[Kept], now: float) -> None:
-        """Take note of runs that everyone has."""
-
-    def dropped(self, source: int, runs: list[Kept], now: float) -> None:
-        """Take note of runs that are kept elsewhere."""
-
-    def lost(self, source: int, stream: Stream, first: int, last: int, now: float) -> None:
-        """Take note of messages that were given up."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the application has too much waiting for it."""
-
-
-class Stability(Protocol):
-    """Who finds out what everyone has; told what has come here."""
-
-    stable: list[int]
-    """For each source, the last part that is known to be everywhere."""
-    rose: bool
-    """Whether that has grown; whoever lets go of it sets it back."""
-    attaches: bool
-    """Whether it attaches numbers to parts."""
-    width: int
-    """How many to each."""
-    knows_own: bool
-    """Whether members learn of their own messages alone, so that they have to tell the others."""
-    starter: int | None
-    """The rank of who has to know that something is unstable, to look for stability; None if nobody has."""
-
-    def holds(self, source: int, part: int) -> bool:
-        """Tell whether there is a place for what is attached to a part."""
-
-    def put_attached(self, source: int, part: int, numbers: list[int]) -> None:
-        """Keep what came with parts, from ``part`` on."""
-
-    def has_received(self, source: int, part: int, now: float) -> None:
-        """Note that a source's prefix has grown up to a part."""
-
-    def exists(self, source: int, part: int) -> None:
-        """Hear that a source that this member does not receive has sent up to a part."""
-
-    def take_stable(self, source: int, part: int) -> bool:
-        """Hear from elsewhere that everyone has a source's parts up to this one."""
-
-
-class Counts(NamedTuple):
-    """What has happened in one view."""
-
-    repairs_asked: int = 0
-    repairs_sent: int = 0
-    multicasts_again: int = 0
-    """Runs that were multicast again, as many members lacked them."""
-    lost: int = 0
-    """Messages of others that were given up."""
-    come_or_lost: int = 0
-    """Messages of others that have come, or were given up."""
 
 
 class DataPlane:
@@ -175,8 +90,6 @@ class DataPlane:
         """While the view ends, the last part of each source that may be taken in."""
         self.took_in = False
         """Whether something was added to what is kept; whoever looks how much that is sets it back."""
-        self.repairs_asked = 0
-        self.repairs_sent = 0
         self._view = view
         self._rank = rank
         self._size = len(self.streams)
@@ -188,26 +101,39 @@ class DataPlane:
         self._links = links
         self._trips = trips
         self._rng = rng
-        self._suspects = suspects
         self._prefixes = list(bases)
         self._audiences = audiences
         self._unheard = frozenset(audiences.unheard_by(rank))
-        starter = stability.starter
-        self._far_starter = None if starter is None or audiences.hears(starter, rank) else starter
-        """Who has to know of one's own messages without receiving them."""
         self._lacking: dict[int, Stream] = {}
         """Sources of which something may be missing: all that have gaps, and some that had."""
-        self._announce_at = NEVER
-        self._announce_first = max(ANNOUNCE_FIRST_S, step_s)
-        self._announce_wait = self._announce_first
-        self._tells_stable = False
         self._keepers = Keepers(
             sessions, rank, audiences=audiences, policy=policy, copies=copies, has=self.has, links=links
+        )
+        self._repair = Repair(
+            view,
+            rank,
+            sessions=sessions,
+            streams=self.streams,
+            keepers=self._keepers,
+            around=around,
+            trips=trips,
+            rng=rng,
+            suspects=suspects,
+        )
+        starter = stability.starter
+        self._announcing = Announcing(
+            view,
+            rank,
+            self.own,
+            step_s=step_s,
+            stability=stability,
+            around=around,
+            far_starter=None if starter is None or audiences.hears(starter, rank) else starter,
         )
 
     def counts(self) -> Counts:
         """Return what has happened so far."""
-        return Counts(self.repairs_asked, self.repairs_sent)
+        return Counts(self._repair.asked, self._repair.sent)
 
     # What has come
 
@@ -246,9 +172,7 @@ class DataPlane:
         self.has.take(rank, rank, self.own.prefix)
         self._around.took(rank, self.own, run, now)
         self._stability.has_received(rank, self.own.prefix, now)
-        self._announce_wait = self._announce_first
-        due = now + self._announce_first
-        self._announce_at = due if self._far_starter is None else min(self._announce_at, due)
+        self._announcing.sent(now)
         return size
 
     def take(self, run: Run, now: float) -> bool:
@@ -373,48 +297,9 @@ class DataPlane:
                 self.busy[source] = stream
                 stream.gaps.ask_all(now)
 
-    def _ask(self, source: int, stream: Stream, now: float) -> None:
-        """Ask those who may keep it for what is missing."""
-        end = stream.highest if self.limit is None else self.limit[source]
-        takes_nothing = self._around.is_full and self.limit is None
-        suspects = self._suspects(now)
-        asked: dict[int, list[tuple[int, int]]] = {}
-        for gap in stream.gaps.due(now):
-            if takes_nothing or gap.first > end:
-                gap.due = now + NAK_MOST_S
-                continue
-            rank = self._keepers.whom_to_ask(source, gap.first, tries=gap.tries, suspects=suspects)
-            asked.setdefault(rank, []).append((gap.first, min(gap.last, end)))
-            gap.due = now + self._answer_within(rank, gap.tries)
-            gap.tries, gap.asked = gap.tries + 1, now
-        stream.gaps.rescheduled()
-        for rank, ranges in asked.items():
-            for at in range(0, len(ranges), NAK_RANGES):
-                self._around.to_rank(Nak(self._view, source, ranges[at : at + NAK_RANGES]), rank)
-                self.repairs_asked += 1
-
-    def _answer_within(self, rank: int, tries: int) -> float:
-        """Return after how long a request that was not answered is repeated; longer each time."""
-        once = self._trips.answer_within(self._sessions[rank])
-        wait = min(once * NAK_GROWTH ** min(tries, 12), max(NAK_MOST_S, 2 * once))
-        return wait * (1 + NAK_JITTER * self._rng.random())
-
     def answer(self, nak: Nak, rank: int, now: float) -> int:
         """Send a member what it lacks and this one keeps; return the bytes of one's own that were lost."""
-        if not 0 <= nak.source < self._size:
-            return 0
-        stream, sent, lost = self.streams[nak.source], 0, 0
-        for first, last in nak.ranges[:NAK_RANGES]:
-            for run in stream.runs_between(first, last):
-                self._around.to_rank(run, rank)
-                self.repairs_sent += 1
-                size = size_of(run)
-                sent += size
-                if nak.source == self._rank and now - stream.kept[run.part].at > LOST_AFTER_S:
-                    lost += size
-                if sent > REPAIR_BYTES:
-                    return lost
-        return lost
+        return self._repair.answer(nak, rank, now)
 
     # Letting go
 
@@ -429,7 +314,7 @@ class DataPlane:
             if part > stream.stable:
                 self._release(source, stream, min(part, stream.prefix), now)
                 if source == self._rank:
-                    self._tells_stable = True
+                    self._announcing.became_stable = True
             if not stream.kept and not stream.ahead and not stream.gaps:
                 del self.busy[source]
 
@@ -513,7 +398,7 @@ class DataPlane:
 
     def next_timer(self) -> float:
         """Return when ``handle_timer`` is to be called."""
-        at = self._announce_at
+        at = self._announcing.due
         for stream in self._lacking.values():
             due = stream.gaps.next_at
             if due < at:
@@ -523,35 +408,25 @@ class DataPlane:
     def handle_timer(self, now: float) -> None:
         """Ask for what is missing, and say how much was sent, if it is time to."""
         self._ask_what_is_due(now)
-        if self._announce_at <= now or self._tells_stable:
-            self._announce(now)
+        if self._announcing.due <= now or self._announcing.became_stable:
+            self._announcing.handle_timer(now)
 
     def _ask_what_is_due(self, now: float) -> None:
         if self._lacking:
             for source, stream in self.busy.items():
                 if stream.gaps.next_at <= now:
-                    self._ask(source, stream, now)
+                    self._repair.ask(source, self._wanted_up_to(source, stream), now)
             self._lacking = {source: stream for source, stream in self._lacking.items() if stream.gaps}
 
-    def _announce(self, now: float) -> None:
-        """Say how much was sent, at doubling distances while something is unstable: the last may be lost."""
-        due = self._announce_at <= now
-        if due or (self._tells_stable and self._stability.knows_own):
-            self._around.to_audience(self._sent_so_far())
-        if due and self._far_starter is not None:
-            self._around.to_rank(self._sent_so_far(), self._far_starter)
-        self._tells_stable = False
-        if due:
-            most = max(ANNOUNCE_MOST_S, ANNOUNCE_GROWTH * self._announce_first)
-            self._announce_wait = min(2 * self._announce_wait, most)
-            self._announce_at = now + self._announce_wait if self.own.stable < self.own.prefix else NEVER
-
-    def _sent_so_far(self, *, ask: bool = False) -> SentSoFar:
-        return SentSoFar(self._view, self.own.prefix, self._stability.stable[self._rank], ask)
+    def _wanted_up_to(self, source: int, stream: Stream) -> int:
+        """Return the last part to ask for: none while the application takes nothing."""
+        if self.limit is not None:
+            return self.limit[source]
+        return 0 if self._around.is_full else stream.highest
 
     def ask_progress(self) -> None:
         """Ask the audience how far they have come with one's own messages."""
-        self._around.to_audience(self._sent_so_far(ask=True))
+        self._announcing.ask_progress()
 
 
 def _is_sound(run: Run, width: int) -> bool:

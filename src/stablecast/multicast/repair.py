@@ -1,0 +1,120 @@
+"""Repair: asking for parts that are missing, and sending what others lack.
+
+Who is asked is for ``keepers`` to say, and when, for ``gaps`` and round trips: a request that is not answered
+is repeated after longer and longer times, each to the next who may keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stablecast.membership.actions import Randomness
+from stablecast.multicast.around import Surroundings
+from stablecast.multicast.frames import Nak
+from stablecast.multicast.keepers import Keepers
+from stablecast.multicast.round_trips import RoundTrips
+from stablecast.multicast.streams import Stream, size_of
+
+NAK_MOST_S = 0.5
+"""Seconds between two requests at most, unless two round trips are longer."""
+NAK_GROWTH = 1.5
+NAK_JITTER = 0.25
+NAK_RANGES = 64
+REPAIR_BYTES = 256 << 10
+"""Most bytes that one request is answered with."""
+LOST_AFTER_S = 0.01
+"""A message of one's own that somebody asks for is lost if it is older than this; otherwise just late."""
+
+
+class Repair:
+    """One member's requests and answers in one view.
+
+    Parameters
+    ----------
+    view, rank, sessions, streams
+        The view's number, which of the members this is, all of them by rank, and what has come of each.
+    keepers
+        Who may keep what is missing.
+    around
+        Sends.
+    trips, rng
+        How long a way takes, and chance.
+    suspects
+        Returns the ranks of those that are not heard of, at a time.
+    """
+
+    def __init__(
+        self,
+        view: int,
+        rank: int,
+        *,
+        sessions: Sequence[int],
+        streams: Sequence[Stream],
+        keepers: Keepers,
+        around: Surroundings,
+        trips: RoundTrips,
+        rng: Randomness,
+        suspects: Callable[[float], frozenset[int]],
+    ) -> None:
+        self.asked = 0
+        """Requests so far, and runs sent because of others' requests."""
+        self.sent = 0
+        self._view = view
+        self._rank = rank
+        self._sessions = sessions
+        self._streams = streams
+        self._keepers = keepers
+        self._around = around
+        self._trips = trips
+        self._rng = rng
+        self._suspects = suspects
+
+    def whom_to_ask(self, source: int, part: int, tries: int, now: float) -> int:
+        """Return the rank of whom to ask for parts from this one on, after so many requests for them."""
+        return self._keepers.whom_to_ask(source, part, tries=tries, suspects=self._suspects(now))
+
+    def ask(self, source: int, end: int, now: float) -> None:
+        """Ask those who may keep it for what is missing of a source up to a part, as far as that is due."""
+        gaps = self._streams[source].gaps
+        suspects = self._suspects(now)
+        asked: dict[int, list[tuple[int, int]]] = {}
+        for gap in gaps.due(now):
+            if gap.first > end:
+                gap.due = now + NAK_MOST_S
+                continue
+            rank = self._keepers.whom_to_ask(source, gap.first, tries=gap.tries, suspects=suspects)
+            asked.setdefault(rank, []).append((gap.first, min(gap.last, end)))
+            gap.due = now + self._answer_within(rank, gap.tries)
+            gap.tries, gap.asked = gap.tries + 1, now
+        gaps.rescheduled()
+        for rank, ranges in asked.items():
+            for at in range(0, len(ranges), NAK_RANGES):
+                self.request(Nak(self._view, source, ranges[at : at + NAK_RANGES]), rank)
+
+    def request(self, nak: Nak, rank: int) -> None:
+        """Ask a member for parts."""
+        self.asked += 1
+        self._around.to_rank(nak, rank)
+
+    def _answer_within(self, rank: int, tries: int) -> float:
+        """Return after how long a request that was not answered is repeated; longer each time."""
+        once = self._trips.answer_within(self._sessions[rank])
+        wait = min(once * NAK_GROWTH ** min(tries, 12), max(NAK_MOST_S, 2 * once))
+        return wait * (1 + NAK_JITTER * self._rng.random())
+
+    def answer(self, nak: Nak, rank: int, now: float) -> int:
+        """Send a member what it lacks and this one keeps; return the bytes of one's own that were lost."""
+        if not 0 <= nak.source < len(self._streams):
+            return 0
+        stream, sent, lost = self._streams[nak.source], 0, 0
+        for first, last in nak.ranges[:NAK_RANGES]:
+            for run in stream.runs_between(first, last):
+                self._around.to_rank(run, rank)
+                self.sent += 1
+                size = size_of(run)
+                sent += size
+                if nak.source == self._rank and now - stream.kept[run.part].at > LOST_AFTER_S:
+                    lost += size
+                if sent > REPAIR_BYTES:
+                    return lost
+        return lost
