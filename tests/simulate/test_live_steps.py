@@ -50,7 +50,7 @@ def test_a_group_with_a_bad_step_finds_a_good_one_and_all_members_take_it(capsys
 
 def test_a_group_that_is_not_asked_to_search_tells_no_step():
     result = simulate_live(live(seconds=1.0))
-    assert result.step_us == pytest.approx(1.1 * 8 * 1e3)
+    assert result.step_us == pytest.approx(0.8 * 8 * 1e3)
 
 
 def test_sites_are_far_apart_and_their_members_are_in_zones():

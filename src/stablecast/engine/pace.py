@@ -15,7 +15,7 @@ from stablecast.errors import InvalidInput
 
 STEP_LEAST_S = 0.002
 STEP_PER_MEMBER_S = 0.0006
-LATE_STEP_PER_MEMBER_S = 0.0011
+LATE_STEP_PER_MEMBER_S = 0.0008
 """Where arrays are taken as late as can be, messages become stable as soon with longer steps."""
 STEP_MOST_S = 1.0
 STRETCH = 1.5
