@@ -34,7 +34,7 @@ def test_a_trace_is_written_in_the_common_schema(tmp_path, capsys):
 
 
 def test_what_is_not_stable_in_time_is_a_failure(capsys):
-    assert main([*SMALL, "--settle-s", "0"]) == 1
+    assert main([*SMALL, "--rate-per-s", "500", "--settle-s", "0"]) == 1
     assert "are not stable after" in capsys.readouterr().err
 
 

@@ -14,7 +14,7 @@ from stablecast.protocols.contract import Surroundings
 def division(zones, *, seed=1, **options):
     """Return the local groups as lists of members, the controllers first."""
     n = len(zones)
-    sizes = choose("gsgc-local", options).sizes(n, 0.01, zones)
+    sizes = choose("gsgc-local", options).sizes(n, 0.01, zones=zones)
     tree = tree_from_parents([-1] + [0] * (n - 1))
     places = divide(Surroundings(tree, sizes, seed, lambda: np.zeros((n, n))))
     members, start = places["neighbours"]
