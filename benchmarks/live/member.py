@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import stablecast
+from stablecast.engine.pace import PaceOptions
 from stablecast.engine.stats import TimeHistogram
 from stablecast.live.group import Group
 from stablecast.live.injection import InjectedTransport, Injection
@@ -34,6 +35,8 @@ class Load:
     """What the way to another member and back takes besides."""
     loss: float = 0.0
     """Share of all datagrams that do not come."""
+    step_s: float | None = None
+    """The step of the protocol; None for the one of the group's size."""
 
 
 def run(load: Load, number: int, seed: str | None, key: bytes | None, pipe: Connection) -> None:
@@ -61,6 +64,7 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
         key=key,
         member=f"m{number}",
         protocol=load.protocol,
+        pace=PaceOptions(step_s=load.step_s),
         **await _network(load, number),
     )
     pipe.send(group.address)

@@ -90,6 +90,7 @@ def main() -> None:
     parser.add_argument("--uvloop", action="store_true", help="uvloop in place of asyncio's own loop")
     parser.add_argument("--round-trip-ms", type=float, default=0.0)
     parser.add_argument("--loss", type=float, default=0.0, help="share of datagrams that do not come")
+    parser.add_argument("--step-ms", type=float, help="step of the protocol, in place of the group's own")
     parser.add_argument("--profile", default="")
     given = parser.parse_args()
     loads = itertools.product(given.members, given.size, given.rate, given.protocol)
@@ -107,6 +108,7 @@ def main() -> None:
             profile=given.profile,
             round_trip_ms=given.round_trip_ms,
             loss=given.loss,
+            step_s=None if given.step_ms is None else given.step_ms / 1e3,
         )
         print(json.dumps(measure(load)), flush=True)
 

@@ -9,7 +9,7 @@ Windows become stable rarely on a long way, and have to be larger there.  So eac
 bytes per second grow as fast as over a round trip of ``REFERENCE_TRIP_S``.
 
 Before anything is lost it waits in queues, and makes everything else wait there.  So a window that takes much
-longer to become stable than it could is shrunk too, by less and not below what it began with: more on its way
+longer to become stable than it could is shrunk too, by less and not below ``SLOW_LEAST``: more on its way
 would only wait.
 """
 
@@ -19,7 +19,8 @@ WINDOW_LEAST = 64 << 10
 WINDOW_FIRST = 256 << 10
 SHRINK = 0.7
 SLOW_SHRINK = 0.9
-SLOW = 3.0
+SLOW_LEAST = 128 << 10
+SLOW = 2.5
 """Times the shortest time to stability from which on a window is too large."""
 TOLERATED = 0.04
 """Share of what was sent that one member may lose before the window shrinks."""
@@ -73,7 +74,7 @@ class Window:
             return False
         if now - self._slowed_at >= took_s:
             self._slowed_at, self._doubles = now, False
-            self.size = max(self.size * SLOW_SHRINK, min(self.size, WINDOW_FIRST))
+            self.size = max(self.size * SLOW_SHRINK, min(self.size, SLOW_LEAST))
         return True
 
     def was_sent(self, size: int) -> None:
