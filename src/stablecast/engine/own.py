@@ -16,7 +16,7 @@ from stablecast.multicast.round_trips import RoundTrips
 from stablecast.multicast.streams import Kept, messages_in
 
 PAST_INCARNATIONS = 8
-USUAL_STEPS, USUAL_TRIPS = 3, 6
+USUAL_STEPS, USUAL_TRIPS = 3, 4
 """Steps of the protocol and round trips within which messages become stable where none has to queue."""
 
 

@@ -20,7 +20,7 @@ WINDOW_FIRST = 256 << 10
 SHRINK = 0.7
 SLOW_SHRINK = 0.9
 SLOW_LEAST = 128 << 10
-SLOW = 2.5
+SLOW = 2.0
 """Times the shortest time to stability from which on a window is too large."""
 TOLERATED = 0.04
 """Share of what was sent that one member may lose before the window shrinks."""
