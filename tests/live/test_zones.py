@@ -9,7 +9,7 @@ from stablecast.testing import Network
 ZONES, SIZE = "abcd", 15
 MEMBERS = len(ZONES) * SIZE
 SUBGROUP, CONTROLLERS = 3, 3
-SECONDS = 4.0
+SECONDS = 2.0
 FLUCTUATION = 0.06
 """Of several hundred draws; more than three standard deviations of their share."""
 LOCAL = {"subgroup": SUBGROUP, "controllers": CONTROLLERS}

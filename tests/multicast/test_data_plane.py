@@ -136,8 +136,8 @@ def test_a_request_is_answered_from_what_is_kept(around, stability):
     assert [frame.part for _, frame in around.pop()] == [3]
 
 
-@pytest.mark.parametrize(("step_s", "times"), [(0.002, [0.01, 0.03, 0.07]), (0.6, [0.6, 1.8, 4.2])])
-def test_it_is_said_how_much_was_sent_at_doubling_distances_from_a_step_on(around, stability, step_s, times):
+@pytest.mark.parametrize(("step_s", "times"), [(0.002, [0.01, 0.03, 0.07]), (0.6, [1.2, 3.6, 8.4])])
+def test_how_much_was_sent_is_said_at_doubling_distances_from_two_steps_on(around, stability, step_s, times):
     data = plane(around, stability, step_s=step_s)
     data.add_own(run_of(0, 1), 0.0)
     said = []

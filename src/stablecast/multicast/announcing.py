@@ -1,7 +1,8 @@
 """Saying how much one has sent, since nobody misses a last message that was lost.
 
 It is said at doubling distances while something is unstable.  In a large group everyone hears it, and nothing
-becomes stable sooner than with a step of the stability protocol, so the first distance is a step at least.
+becomes stable sooner than after some steps of the stability protocol, so the first distance is two of them at
+least.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from stablecast.multicast.frames import SentSoFar
 from stablecast.multicast.streams import Stream
 
 FIRST_S = 0.01
+STEPS = 2
 MOST_S = 0.5
 GROWTH = 4
 """How many times the first distance the longest one is, if that is longer than ``MOST_S``."""
@@ -50,7 +52,7 @@ class Announcing:
         self._view = view
         self._rank = rank
         self._own = own
-        self._first = max(FIRST_S, step_s)
+        self._first = max(FIRST_S, STEPS * step_s)
         self._wait = self._first
         self._stability = stability
         self._around = around
