@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import tracemalloc
+from itertools import pairwise
 
 from live_groups import join, joined, play, until
 
@@ -16,14 +17,17 @@ async def read_and_drop(group):
 
 
 def bytes_per_restart(times):
-    """Return what each restart of a third member leaves at two members, once as many have been before."""
+    """Return what each restart of a third member leaves at two members, once as many have been before.
+
+    What other threads of this process allocate meanwhile counts too, once; a leak shows in every batch.
+    """
     found = []
 
     async def scenario():
         network = Network(seed=2)
         async with joined(network, "a", "b", history_bytes=1) as (a, b):
             readers = [asyncio.create_task(read_and_drop(group)) for group in (a, b)]
-            for _ in range(2):
+            for _ in range(3):
                 for _ in range(times):
                     async with join(network, "c", [a.address]) as c:
                         await until(lambda: len(a.members) == len(b.members) == 3)
@@ -39,7 +43,7 @@ def bytes_per_restart(times):
         play(scenario)
     finally:
         tracemalloc.stop()
-    return (found[1] - found[0]) / times
+    return min(after - before for before, after in pairwise(found)) / times
 
 
 def test_a_peer_that_restarts_leaves_little():
