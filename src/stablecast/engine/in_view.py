@@ -18,44 +18,25 @@ from stablecast.membership.audiences import Audiences
 from stablecast.membership.detector import Detector
 from stablecast.membership.links import Links
 from stablecast.membership.view import View
+from stablecast.multicast.around import Surroundings as DataSurroundings
 from stablecast.multicast.bimodal_plane import BimodalPlane
 from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.frames import Progress, Run
 from stablecast.multicast.round_trips import RoundTrips
-from stablecast.multicast.streams import Kept, Stream
 from stablecast.multicast.terms import terms_of
 
 TELL_AGAIN_S = 1.0
 """Seconds after which the step to take is told again, in case it was lost."""
 
 
-class Surroundings(Protocol):
-    """What the engine does for a view."""
+class Surroundings(DataSurroundings, Protocol):
+    """What the engine does for a view: what a data plane needs, and any frame to anyone."""
 
     def to_rank(self, frame: AnyFrame, rank: int) -> None:
         """Send a frame to one member."""
 
     def to_all(self, frame: AnyFrame) -> None:
         """Send a frame to all other members."""
-
-    def to_audience(self, frame: AnyFrame) -> None:
-        """Send a frame to all who receive from this member."""
-
-    def took(self, source: int, stream: Stream, run: Run, now: float) -> None:
-        """Take note of a run that has joined its source's prefix."""
-
-    def released(self, source: int, stream: Stream, runs: list[Kept], now: float) -> None:
-        """Take note of runs that everyone has."""
-
-    def dropped(self, source: int, runs: list[Kept], now: float) -> None:
-        """Take note of runs that are kept elsewhere."""
-
-    def lost(self, source: int, stream: Stream, first: int, last: int, now: float) -> None:
-        """Take note of messages that were given up."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the application has too much waiting for it."""
 
 
 class InView:

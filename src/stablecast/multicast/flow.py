@@ -20,6 +20,7 @@ WINDOW_FIRST = 256 << 10
 SHRINK = 0.7
 SLOW_SHRINK = 0.9
 SLOW_LEAST = 128 << 10
+"""Bytes below which a window is not shrunk for being slow."""
 SLOW = 2.0
 """Times the shortest time to stability from which on a window is too large."""
 TOLERATED = 0.04
