@@ -62,6 +62,8 @@ archive: $(READY)
 soak: $(READY) ## Run thousands of seeded fault schedules, the soak of real processes, and the longest tests
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python -m tests.soak --schedules 5000 --processes 2
+	$(BIN)/python -m tests.soak --schedules 100 --members 64 --processes 2
+	$(BIN)/python -m tests.soak --schedules 20 --members 256 --processes 2
 	$(BIN)/python -m benchmarks.live_soak
 
 reproduce: $(READY) ## Reproduce the papers on local Spark into build/reproduce

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections import Counter
 
 import pytest
 
@@ -11,10 +12,11 @@ from stablecast.testing.clock import VirtualClock
 from tests.soak.clocks import OwnClock
 from tests.soak.command import main
 from tests.soak.coverage import Coverage
-from tests.soak.faults import HOWS, Fault
+from tests.soak.crowds import CHURN_LEAST_S, crowd
+from tests.soak.faults import BEGIN_S, HOWS, Fault
 from tests.soak.links import Links, links_of
 from tests.soak.run import Outcome, Run
-from tests.soak.schedules import make_schedule
+from tests.soak.schedules import START_EVERY_S, make_schedule
 from tests.soak.shrink import cause, keep, shrink
 
 PLACES = [(f"10.0.0.{k}", 7000) for k in range(1, 6)]
@@ -151,15 +153,36 @@ def test_a_cause_has_neither_names_nor_numbers():
 def test_only_schedules_with_what_is_asked_for_are_run(monkeypatch, capsys):
     ran = []
 
-    def pretend(seed):
+    def pretend(seed, members):
         ran.append(seed)
-        return Outcome(seed, None, 0.0, 0.0, 0, 0, 0, 0, happened=frozenset({"flap"}))
+        return Outcome(seed, None, 0.0, 0.0, 0, 0, 0, 0, happened=frozenset({"flap"}), crowd=members)
 
     monkeypatch.setattr("tests.soak.command.run_seed", pretend)
     assert main(["--schedules", "5", "--only", "flap"]) == 0
     assert len(ran) == 5
     assert all("flap" in make_schedule(seed).traits for seed in ran)
     assert "  flap                       5       0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_in_a_crowd_one_in_a_hundred_is_replaced_each_second(seed):
+    schedule, plain = crowd(seed, 256), make_schedule(seed)
+    kinds = Counter(fault.kind for fault in schedule.faults) - Counter(fault.kind for fault in plain.faults)
+    ended = kinds["crash"] + kinds["leave"] + kinds["restart"]
+    begins_s = BEGIN_S + (0 if schedule.is_together else START_EVERY_S * 256)
+    lasts_s = max(
+        CHURN_LEAST_S, max(fault.ends_at_s for fault in plain.faults) - BEGIN_S if plain.faults else 0
+    )
+    assert ended == pytest.approx(2.56 * lasts_s, abs=1)
+    assert kinds["join"] + kinds["restart"] == ended
+    assert all(fault.at_s >= begins_s for fault in schedule.faults)
+    assert schedule.members == 256
+
+
+def test_a_crowd_that_failed_is_told_with_its_size():
+    outcome = Outcome(7, "broken", 0.0, 0.0, 0, 0, 0, 0, crowd=64)
+    assert outcome.replay == "python -m tests.soak --seed 7 --members 64"
+    assert outcome.schedule == crowd(7, 64)
 
 
 def test_the_table_counts_what_schedules_had():

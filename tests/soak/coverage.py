@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from stablecast.engine.choice import live_protocols
 from tests.soak.faults import KINDS
 from tests.soak.run import Outcome
-from tests.soak.schedules import SIZES, Schedule
+from tests.soak.schedules import CROWD, SIZES, Schedule
 
 
 class Coverage:
@@ -39,8 +39,9 @@ class Coverage:
     def __str__(self) -> str:
         """Tell it as a table, a block for each kind of thing."""
         protocols = live_protocols()
-        others = sorted(self._had.keys() - set(KINDS) - set(protocols) - set(SIZES))
-        blocks = {"faults": KINDS, "members": tuple(SIZES), "protocols": protocols, "others": others}
+        sizes = (*SIZES, CROWD)
+        others = sorted(self._had.keys() - set(KINDS) - set(protocols) - set(sizes))
+        blocks = {"faults": KINDS, "members": sizes, "protocols": protocols, "others": others}
         lines = [line for name, rows in blocks.items() for line in self._block(name, rows)]
         totals = ", ".join(f"{count:,} {name}" for name, count in self._totals.items())
         mean_ms = 1000 * self._cpu_s / max(self.schedules, 1)

@@ -18,6 +18,7 @@ from stablecast.testing.network import PORT, Network
 from stablecast.trace.columns import columns_of
 from stablecast.trace.verdict import judge_columns
 from tests.soak.clocks import OwnClock
+from tests.soak.crowds import crowd
 from tests.soak.lines import lines_of
 from tests.soak.players import Player, Say, options_of
 from tests.soak.rotation import Rotation
@@ -55,11 +56,18 @@ class Outcome:
     """Datagrams that a stranger sent again."""
     happened: frozenset[str] = frozenset()
     """Kinds of faults that came about: of some in a schedule there is nobody left to befall."""
+    crowd: int = 0
+    """Members of a large group with churn; 0 if the schedule is as its seed draws it."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """What was run."""
+        return schedule_of(self.seed, self.crowd)
 
     @property
     def replay(self) -> str:
         """The command that runs it again."""
-        return f"python -m tests.soak --seed {self.seed}"
+        return f"python -m tests.soak --seed {self.seed}" + (f" --members {self.crowd}" if self.crowd else "")
 
 
 class Run:
@@ -286,9 +294,14 @@ def run_schedule(schedule: Schedule, *, say: Say = lambda _: None) -> Outcome:
     )
 
 
-def run_seed(seed: int) -> Outcome:
+def schedule_of(seed: int, members: int = 0) -> Schedule:
+    """Return the schedule of a seed, or with ``members`` that of a large group with churn."""
+    return crowd(seed, members) if members else make_schedule(seed)
+
+
+def run_seed(seed: int, members: int = 0) -> Outcome:
     """Run the schedule of a seed; anything that it raises is a problem."""
     try:
-        return run_schedule(make_schedule(seed))
+        return replace(run_schedule(schedule_of(seed, members)), crowd=members)
     except Exception as error:
-        return Outcome(seed, f"{type(error).__name__}: {error}", 0.0, 0.0, 0, 0, 0, 0)
+        return Outcome(seed, f"{type(error).__name__}: {error}", 0.0, 0.0, 0, 0, 0, 0, crowd=members)

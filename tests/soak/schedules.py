@@ -20,6 +20,8 @@ from tests.soak.link_model import LinkModel, draw_links
 
 SIZES = {"2-7": ((2, 7), 0.8), "8-16": ((8, 16), 0.14), "30-60": ((30, 60), 0.06)}
 """Members at the beginning, at least and at most, and the share of schedules."""
+CROWD = "more"
+"""Members of a schedule that is larger, see ``crowds``."""
 START_EVERY_S = 0.02
 """Between the starts of two processes that do not start together."""
 
@@ -122,7 +124,7 @@ class Schedule:
     @property
     def size(self) -> str:
         """Which class of sizes the group is of."""
-        return next(name for name, ((_, most), _) in SIZES.items() if self.members <= most)
+        return next((name for name, ((_, most), _) in SIZES.items() if self.members <= most), CROWD)
 
     @property
     def traits(self) -> frozenset[str]:
