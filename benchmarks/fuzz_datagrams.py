@@ -19,8 +19,8 @@ import msgspec
 from stablecast.engine import wire
 from stablecast.engine.keys import Key, Keyring
 from stablecast.engine.seal import Seal
-from stablecast.membership.messages import Alive, Join, Redirect, Sync
-from stablecast.membership.view import MemberInfo, View
+from stablecast.membership.messages import Admission, Alive, Delta, Join, Redirect, Sync, Way
+from stablecast.membership.view import Labels, MemberInfo, View
 from stablecast.multicast.frames import Data, Fragment, Nak
 
 GROUP = "orders"
@@ -36,7 +36,14 @@ FRAMES: list[wire.AnyFrame] = [
     wire.Welcome(2**64 - 1, 5),
     Join(MEMBERS[0], "gsgc"),
     Redirect("192.0.2.1", 7001),
-    Sync((3, 2), 8, View(9, 3, MEMBERS, GROUP, {"m2": 1}), (1, 2, 3), PEERS, ((1, 1), (2, 2), (3, 3))),
+    Sync(
+        (3, 2),
+        8,
+        Way("h", 1, 6),
+        Delta(9, 3, b"", MEMBERS, GROUP, Labels.PLAIN, False, (), 5),
+        ((0, 1, 0, 1),),
+    ),
+    Admission((3, 2), View(9, 3, MEMBERS, GROUP, {"m2": 1}), ((0, 1, 1), (1, 2, 2), (2, 3, 3))),
     Alive(9, (1, 2, 3), (4, 5, 6), (4, 4, 4), True),
 ]
 

@@ -129,7 +129,7 @@ def test_a_member_that_answers_a_late_frame_from_the_same_view_is_not_taken_for_
     clock, _network, processes = group_of(3)
     leader, member = processes[0].engine.agreement, processes[1]
     view = leader.view
-    frame = Elsewhere((view.epoch, leader.me.session), view)
+    frame = Elsewhere((view.epoch, leader.me.session), view.id)
     processes[0].engine._do(
         leader.receive(frame, member.engine.session, member.transport.address, clock.now), clock.now
     )

@@ -7,9 +7,11 @@ from view_world import Broken, Process, World
 
 from stablecast.errors import InvalidInput
 from stablecast.membership.actions import JoinFailed, Left, Timing
-from stablecast.membership.change import Change, cut_and_holders
+from stablecast.membership.change import Change
+from stablecast.membership.cuts import cut_of, holders_of, merged, numbers_after, report_of
 from stablecast.membership.merge import precedence
 from stablecast.membership.messages import (
+    Admission,
     Elsewhere,
     Farewell,
     Flushed,
@@ -22,6 +24,7 @@ from stablecast.membership.messages import (
     Redirect,
     Sync,
     Synced,
+    Way,
 )
 from stablecast.membership.next_view import REMEMBERED_BYTES, keeps_line, next_view, without_oldest
 from stablecast.membership.view import MemberInfo, View
@@ -255,7 +258,7 @@ def test_a_joiner_that_is_gone_holds_the_group_up_only_shortly():
 def test_a_joiner_that_asks_but_does_not_hear_does_not_stop_the_group_again_and_again():
     world = World(17)
     members = world.group(3)
-    world.network.drops = lambda source, to, frame: isinstance(frame, Sync) and frame.old == 0
+    world.network.drops = lambda source, to, frame: isinstance(frame, Admission)
     joiner = world.joiner([members[0].address])
     blocked = 0.0
     for _ in range(110):
@@ -525,18 +528,21 @@ def test_one_that_hears_nobody_goes_alone_without_taking_the_others_apart():
 def test_frames_that_are_out_of_place_are_ignored():
     world = World(35)
     a, b = world.group(2)
-    view = a.view
+    view, way = a.view, Way("h", 1, 1)
     odd: list[MembershipFrame] = [
-        Prepare((99, 5), view.id),
-        Flushed((99, 5), (1,), 1, 1),
-        Sync((99, 5), view.id, None, (), (), ()),
-        Sync((99, b.session), view.id, None, (), (), ()),
+        Prepare((99, 5), view.id, way),
+        Flushed((99, 5), b"\1", ((0, 1, 0, 1),)),
+        Sync((99, 5), view.id, way, None, ()),
+        Sync((99, b.session), view.id, way, None, ()),
+        Admission((99, b.session), view, ()),
         Synced((99, a.session)),
+        Synced((99, a.session), b"\377"),
         Install((99, 5)),
+        Install((99, 5), way),
         Installed((99, 5)),
         Farewell(1, "why"),
         Redirect("h", 1),
-        Elsewhere((99, 5), None),
+        Elsewhere((99, 5), 0),
         Join(MemberInfo(5, "x", 1, "h", 9), "gsgc"),
     ]
     for frame in odd:
@@ -582,14 +588,16 @@ MEMBERS = tuple(MemberInfo(10 + i, name, 1, "h", i) for i, name in enumerate("ab
 OLD = View(1, 1, MEMBERS, "g", {"a": 1, "b": 1, "c": 1})
 
 
-def flushed(*prefixes: int) -> Flushed:
-    return Flushed((2, 10), prefixes, 0, 0)
-
-
 def test_the_cut_is_the_largest_prefix_and_its_holder_the_source_if_it_can():
-    reports = {10: flushed(5, 2, 7), 11: flushed(4, 3, 9)}
-    assert cut_and_holders(OLD, MEMBERS[:2], reports) == ((5, 3, 9), (10, 11, 11))
-    assert cut_and_holders(OLD, MEMBERS[:1], reports) == ((5, 2, 7), (10, 10, 10))
+    base = ((2, 1), (2, 1), (7, 7))
+    first = report_of((2, 10), 0, base, (5, 2, 7), 3)
+    second = report_of((2, 10), 1, base, (5, 3, 9), 2)
+    both = merged(second, first)
+    assert both == merged(first, second) == merged(both, second)
+    assert (cut_of(base, both.sent), holders_of(OLD, both.sent)) == ((5, 3, 9), (10, 11, 11))
+    assert (cut_of(base, first.sent), holders_of(OLD, first.sent)) == ((5, 2, 7), (10, 11, 12))
+    assert both.members == b"\3"
+    assert numbers_after(OLD, base, both.sent, OLD) == ((5, 3), (3, 2), (9, 7))
 
 
 @pytest.mark.parametrize(
@@ -601,13 +609,13 @@ def test_a_view_keeps_its_line_with_half_of_those_who_did_not_leave(before, stay
 
 
 def test_a_view_off_the_main_line_has_a_name_of_its_own():
-    change = Change((2, 10), OLD, MEMBERS[:1], (), 0.0)
+    change = Change((2, 10), OLD, 0b001, 0, 0.0)
     view = next_view(0xABCDEF0123456789, 2, change, [], group="g", receives={})
     assert view.line == "g~abcdef01"
 
 
 def test_a_joiner_is_given_the_next_incarnation_of_its_name_or_what_it_asks_for():
-    change = Change((2, 10), OLD, MEMBERS, (), 0.0)
+    change = Change((2, 10), OLD, 0b111, 0, 0.0)
     asks = [MemberInfo(20, "a", 1, "h", 7), MemberInfo(21, "new", 4, "h", 8), MemberInfo(22, "a", 1, "h", 9)]
     view = next_view(5, 2, change, asks, group="g", receives={})
     assert [member.label for member in view.members] == ["a", "b", "c", "a#2", "new#4", "a#3"]

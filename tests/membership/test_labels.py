@@ -9,6 +9,7 @@ from stablecast.membership.change import Change
 from stablecast.membership.labels import labelled, labels_after
 from stablecast.membership.messages import Flushed
 from stablecast.membership.next_view import next_view, view_alone
+from stablecast.membership.rank_sets import set_of
 from stablecast.membership.view import Labels, MemberInfo, View
 
 NAMES = "abcdef"
@@ -25,11 +26,11 @@ def view_of(count, labels=Labels.PLAIN):
 
 def part(old, stay, left=(), synced=(), leader=None):
     """Return the attempt of a part of a view, whose first stayer leads it."""
-    survivors = tuple(m for m in old.members if m.session in stay)
-    leavers = tuple(m for m in old.members if m.session in left)
-    leader = leader or (survivors + leavers)[0].session
-    flushed = {m.session: Flushed((2, leader), (0,) * len(old.members), 0, 0, synced) for m in survivors}
-    return Change((2, leader), old, survivors, leavers, 0.0, flushed=flushed)
+    survivors = [k for k, m in enumerate(old.members) if m.session in stay]
+    leavers = [k for k, m in enumerate(old.members) if m.session in left]
+    leader = leader or old.members[(survivors + leavers)[0]].session
+    report = Flushed((2, leader), b"", (), tuple(synced))
+    return Change((2, leader), old, set_of(survivors), set_of(leavers), 0.0, report=report)
 
 
 def sessions(old, ranks):

@@ -171,8 +171,8 @@ class Process:
         is_here = self.view is not None and self.view.id == view.id
         return self.prefixes if is_here else self.left_with[view.id]
 
-    def numbers(self) -> tuple[tuple[int, ...], int, int]:
-        return tuple(self.prefixes), self.sent, self.sent
+    def numbers(self) -> tuple[tuple[int, ...], int]:
+        return tuple(self.prefixes), self.sent
 
     def does(self, actions: Iterable[Action]) -> None:
         for action in actions:

@@ -555,10 +555,12 @@ class Engine:
 
     # Views
 
-    def _numbers(self) -> tuple[tuple[int, ...], int, int]:
+    def _numbers(self) -> tuple[tuple[int, ...], int]:
+        """Return what is here when sending stops: all that was numbered is sent then."""
         here = self.in_view
         assert here is not None
-        return here.data.prefixes(), *self.own.numbers()
+        prefixes, (parts, messages) = here.data.prefixes(), self.own.numbers()
+        return (*prefixes[: here.rank], parts, *prefixes[here.rank + 1 :]), messages
 
     def _do(self, actions: list[Action], now: float) -> None:
         """Do what the agreement on views asks for."""

@@ -9,8 +9,9 @@ from typing import Protocol, TypeAlias
 from stablecast.membership.messages import MembershipFrame
 from stablecast.membership.view import Address, MemberInfo, View
 
-Numbers: TypeAlias = Callable[[], tuple[tuple[int, ...], int, int]]
-"""Of the engine: the last unbroken part of each member of the view by rank, own parts, own messages."""
+Numbers: TypeAlias = Callable[[], tuple[tuple[int, ...], int]]
+"""Of the engine: the last unbroken part of each member of the view by rank, all own ones among them; and how
+many messages this member has sent."""
 
 
 class Randomness(Protocol):

@@ -59,12 +59,11 @@ def on_join_outside(state: State, frame: Join, sender: Peer, now: float) -> None
 
 def _notice_return(here: InView, frame: Join, sender: Peer) -> None:
     """Conclude who is gone: a member that asks as a later one, or whose address another process has."""
-    for member in here.view.members:
-        if member.session == sender.session:
-            if is_later(frame.member, member):
-                here.gone.add(member.session)
-        elif sender.address == member.address == frame.member.address:
-            here.gone.add(member.session)
+    member, there = here.view.member(sender.session), here.view.at.get(sender.address)
+    if member is not None and is_later(frame.member, member):
+        here.gone.add(member.session)
+    if there is not None and there.session != sender.session and there.address == frame.member.address:
+        here.gone.add(there.session)
 
 
 def _redirect(state: State, to: Address, sender: Peer) -> None:

@@ -34,6 +34,7 @@ from stablecast.membership import (
     leave,
     merge,
     moves,
+    passing,
     receive,
     transitions,
 )
@@ -67,8 +68,8 @@ class Agreement:
     rng
         For view ids and for waits that should not coincide.
     numbers
-        Asked right after ``StopSending``: the last unbroken part of each member of the view by rank, own
-        parts and own messages.  They stay as they are until the next ``GetUpTo`` or ``Begin``.
+        Asked right after ``StopSending``: the last unbroken part of each member of the view by rank, all own
+        ones among them, and own messages.  They stay as they are until the next ``GetUpTo`` or ``Begin``.
     timing
         How long things take.
     """
@@ -118,7 +119,7 @@ class Agreement:
     def coming_view(self) -> View | None:
         """The view that this process has agreed to and that may begin at any moment, if there is one."""
         accepted = self._state.accepted
-        return accepted.sync.view if accepted is not None and accepted.has_cut else None
+        return accepted.coming.view if accepted is not None and accepted.has_cut else None
 
     def ended_by(self, view_id: int) -> Proposal | None:
         """Return by which proposal an earlier view ended here, None if it is not known (any more)."""
@@ -203,12 +204,9 @@ class Agreement:
         if state.phase is Phase.DONE:
             return None
         timers = state.timers
-        at = None if state.in_view is None else state.in_view.probe_at
-        if timers.tick_at is not None and (at is None or timers.tick_at < at):
-            at = timers.tick_at
-        if timers.gather_at is not None and (at is None or timers.gather_at < at):
-            at = timers.gather_at
-        return at
+        probe_at = None if state.in_view is None else state.in_view.probe_at
+        times = (probe_at, timers.tick_at, timers.gather_at, passing.due_at(state))
+        return min((at for at in times if at is not None), default=None)
 
     def handle_timer(self, now: float) -> list[Action]:
         """Do what is due."""
@@ -218,6 +216,7 @@ class Agreement:
             timers.ticks += 1
             for repeat in (lead.repeat, join.repeat, follow.repeat, leave.repeat, receive.repeat):
                 repeat(state, now)
+        passing.tell_due(state, now)
         attempt.consider(state, now)
         merge.probe(state, now)
         return self._done(now)
@@ -228,22 +227,21 @@ class Agreement:
         The ticks go on while there is something to repeat or to wait for.
         """
         state, timers = self._state, self._state.timers
-        first = state.lobby.ready_since()
-        gathered_at = now if first is None else first + state.timing.gather
-        timers.gather_at = gathered_at if gathered_at > now else None
+        gathered_at = state.lobby.gathered_at(state.timing.gather)
+        timers.gather_at = gathered_at if gathered_at is not None and gathered_at > now else None
         is_active = (
             state.is_stopped
             or state.search is not None
             or state.announcement is not None
             or state.leave_by is not None
             or state.is_to_receive_others
-            or first is not None
+            or gathered_at is not None
         )
         if not is_active:
             timers.tick_at = None
         elif timers.tick_at is None:
             timers.tick_at = now + state.timing.repeat_every
         if state.in_view is not None:
-            state.in_view.numbers = None
+            state.in_view.is_new = False
         out, state.out = state.out, []
         return out

@@ -11,16 +11,21 @@ sent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
-from stablecast.membership import follow, moves
+import msgspec
+
+from stablecast.membership import follow, moves, passing
 from stablecast.membership.capacity import who_fits, why_not
-from stablecast.membership.change import Change, in_words
+from stablecast.membership.change import NAMED, Change, in_words
+from stablecast.membership.coming import Coming, after_sync, for_joiner
 from stablecast.membership.lobby import Visitor
-from stablecast.membership.messages import Farewell, Install, Refuse, Sync
-from stablecast.membership.next_view import next_view
+from stablecast.membership.messages import Farewell, Install, Prepare, Refuse, Sync
+from stablecast.membership.next_view import delta_of, next_view
 from stablecast.membership.place import InView
+from stablecast.membership.rank_sets import holds, packed, ranks_in, set_of
 from stablecast.membership.state import Announcement, State
-from stablecast.membership.view import MemberInfo
+from stablecast.membership.view import MemberInfo, View
 
 RENEWED_AFTER = 60 * 86_400.0
 """Seconds after which a view is followed by another one with the same members: its times are counted in
@@ -28,6 +33,9 @@ picoseconds from its beginning, and 64 bits hold 106 days of them."""
 
 ANNOUNCE_FOR = 5.0
 """Seconds for which INSTALL is repeated; who lacks it then finds out by other means."""
+
+FAREWELLS_MOST = 64
+"""How many of those who failed are told so; the others, if they live, find out by other means."""
 
 
 def consider(state: State, now: float) -> None:
@@ -52,12 +60,16 @@ def _has_reason(state: State, here: InView, now: float) -> bool:
         return True
     if _gathered(state, here, now) or _is_old(here, now):
         return True
-    if any(
-        member.receives != here.receives.get(member.session, member.receives) for member in here.view.members
-    ):
+    if any(_wants_others(here, session) for session in here.receives):
         return True
     away = (*here.gone, *here.suspected, *here.left_out, *here.leavers)
     return any(here.view.rank_of(session) >= 0 for session in away)
+
+
+def _wants_others(here: InView, session: int) -> bool:
+    """Tell whether a member wants to receive from others than the view says."""
+    member = here.view.member(session)
+    return member is not None and member.receives != here.receives.get(session, member.receives)
 
 
 def _is_old(here: InView, now: float) -> bool:
@@ -66,9 +78,10 @@ def _is_old(here: InView, now: float) -> bool:
 
 def _gathered(state: State, here: InView, now: float) -> bool:
     """Tell whether somebody waits who fits, and has waited for others to come along."""
-    waiting = _admitted(state, _who_remains(state, here), now)
-    since = min((visitor.ready for visitor in waiting if visitor.ready is not None), default=None)
-    return since is not None and now >= since + state.timing.gather
+    due = state.lobby.gathered_at(state.timing.gather)
+    if due is None or now < due:
+        return False
+    return bool(_admitted(state, _who_remains(state, here), now))
 
 
 def _admitted(state: State, stay: Sequence[MemberInfo], now: float) -> tuple[Visitor, ...]:
@@ -97,22 +110,24 @@ def _who_remains(state: State, here: InView) -> list[MemberInfo]:
 
 def begin(state: State, now: float) -> None:
     """Make a proposal that is larger than all before, and ask the others to stop."""
-    here = state.here
+    here, ranks = state.here, state.here.view.ranks
     epoch = max(state.past.top, here.view.epoch) + 1
-    stay = _who_stays(state, here)
+    stay = set_of(ranks[member.session] for member in _who_stays(state, here))
+    leavers = set_of(ranks[session] for session in here.leavers if session in ranks) & stay
+    is_whole = stay.bit_count() == len(here.view.members)
     change = Change(
         proposal=(epoch, state.me.session),
         old=here.view,
-        survivors=tuple(_who_remains(state, here)),
-        leavers=tuple(member for member in stay if member.session in here.leavers),
+        survivors=stay & ~leavers,
+        leavers=leavers,
         since=now,
         # Nobody but who comes along may be in a view that dissolves: all are told to have its cut.
-        contact=here.merge_into if len(stay) == len(here.view.members) else None,
+        contact=here.merge_into if is_whole else None,
     )
     promise = follow.promise(state, change.proposal)
     promise.change = change
-    change.flushed[state.me.session] = promise.flushed
-    ask(state, change, change.awaited())
+    change.take_report(promise.flushed)
+    ask(state, change, change.participants)
     advance(state, change, now)
 
 
@@ -123,64 +138,93 @@ def go_without(state: State, sessions: Iterable[int], now: float) -> None:
     consider(state, now)
 
 
-def ask(state: State, change: Change, members: Iterable[MemberInfo]) -> None:
-    """Ask members for what the present phase of an attempt needs."""
-    for member in members:
-        if member.session != state.me.session:
-            state.send(change.frame_for(member), member)
+def ask(state: State, change: Change, ranks: int) -> None:
+    """Ask members for what the present phase of an attempt needs, and all who join and have not answered."""
+    roll = change.old.members
+    way = passing.way_through(state, roll, ranks & ~(1 << change.old.rank_of(state.me.session)), change.turn)
+    if change.sync is None:
+        passing.spread(state, Prepare(change.proposal, change.old.id, way), roll, way)
+        return
+    passing.spread(state, msgspec.structs.replace(change.sync, way=way), roll, way)
+    if change.coming is not None and change.coming.view is not None:
+        admission = for_joiner(change.coming, change.coming.view)
+        for joiner in change.awaited_joiners:
+            state.send(admission, joiner)
 
 
 def advance(state: State, change: Change, now: float) -> None:
     """Go to the next phase of an attempt if all have answered."""
-    if change.awaited():
+    if not change.is_answered:
         return
-    if change.sync is not None:
-        _complete(state, change, change.sync, now)
+    if change.coming is not None:
+        _complete(state, change, change.coming, now)
     else:
         _begin_sync(state, change, now)
 
 
 def _begin_sync(state: State, change: Change, now: float) -> None:
-    visitors = () if change.contact is not None else _admitted(state, change.survivors, now)
-    if not change.survivors and not visitors:
+    stay = change.members(change.survivors)
+    visitors = () if change.contact is not None else _admitted(state, stay, now)
+    if not stay and not visitors:
         _bid_farewell(state, change)
         moves.finish(state, "everyone left")
         return
     change.longest_trip = max((visitor.trip for visitor in visitors), default=0.0)
-    epoch = max(change.proposal[0], *(visitor.epoch + 1 for visitor in visitors), 0)
-    view = None
-    joiners: tuple[MemberInfo, ...] = ()
-    if change.contact is None:
-        asking = [visitor.member for visitor in visitors]
-        receives = state.here.receives
-        view = next_view(state.new_view_id(), epoch, change, asking, group=state.group, receives=receives)
-        joiners = view.members[len(change.survivors) :]
-    for member in change.excluded:
+    view = None if change.contact is not None else _next_view(state, change, visitors)
+    for member in change.members(change.excluded):
         state.outlook.remember(member.address, now)
-    reason = _reason(state.here, change, joiners, now)
-    sync = change.begin_sync(view, joiners, now, reason=reason, places=state.outlook.shared(view))
-    _accept_own(state, change, sync, now)
-    ask(state, change, change.awaited())
+    joiners = () if view is None else view.members[len(stay) :]
+    sync = _sync(state, change, view, _reason(state.here, change, joiners, now))
+    coming = after_sync(change.old, state.here.base, sync)
+    if coming is None:
+        raise RuntimeError("a leader's own SYNC does not fit its view")
+    change.begin_sync(sync, coming, joiners, now)
+    _accept_own(state, change, coming, now)
+    ask(state, change, change.participants)
     advance(state, change, now)
 
 
-def _accept_own(state: State, change: Change, sync: Sync, now: float) -> None:
-    here = state.here
-    if state.me in change.survivors and here.promise is not None:
-        follow.accept(state, here, here.promise, sync, now)
+def _next_view(state: State, change: Change, visitors: Sequence[Visitor]) -> View:
+    epoch = max(change.proposal[0], *(visitor.epoch + 1 for visitor in visitors), 0)
+    asking = [visitor.member for visitor in visitors]
+    receives = state.here.receives
+    return next_view(state.new_view_id(), epoch, change, asking, group=state.group, receives=receives)
+
+
+def _sync(state: State, change: Change, view: View | None, reason: str) -> Sync:
+    """Return what the second phase asks for, with the cut of all answers."""
+    old, survivors = change.old, change.survivors
+    return Sync(
+        proposal=change.proposal,
+        old=old.id,
+        way=passing.way_through(state, old.members, survivors, 0),
+        delta=None if view is None else delta_of(old, view, survivors),
+        sent=() if change.report is None else change.report.sent,
+        contact=change.contact,
+        left=packed(change.leavers),
+        reason=reason,
+        places=state.outlook.shared(view),
+    )
+
+
+def _accept_own(state: State, change: Change, coming: Coming, now: float) -> None:
+    here, mine = state.here, 1 << change.old.rank_of(state.me.session)
+    if change.survivors & mine and here.promise is not None:
+        follow.accept(state, here, here.promise, coming, now)
         if follow.is_synced(here.promise):
-            change.synced.add(state.me.session)
+            change.synced |= mine
 
 
 def _reason(here: InView, change: Change, joiners: tuple[MemberInfo, ...], now: float) -> str:
     """Say in words why the view changes."""
-    out = change.excluded
+    out = change.members(change.excluded)
     failed = [member for member in out if member.session not in here.left_out]
     reasons = [in_words(failed, "failed")] if failed else []
-    reasons += [f"{m.label} was left out: {here.left_out[m.session]}" for m in out if m not in failed]
-    reasons += [in_words(change.leavers, "left")] if change.leavers else []
+    slow = (member for member in out if member.session in here.left_out)
+    reasons += [f"{m.label} was left out: {here.left_out[m.session]}" for m in islice(slow, NAMED)]
+    reasons += [in_words(change.members(change.leavers), "left")] if change.leavers else []
     reasons += [in_words(joiners, "joined")] if joiners else []
-    others = [m for m in change.survivors if m.receives != here.receives.get(m.session, m.receives)]
+    others = [here.view.members[rank] for rank in ranks_in(_receivers_that_change(here, change))]
     reasons += [in_words(others, "changed what to receive")] if others else []
     if change.contact is not None:
         reasons.append("merges into the view of {}:{}".format(*change.contact))
@@ -189,26 +233,40 @@ def _reason(here: InView, change: Change, joiners: tuple[MemberInfo, ...], now: 
     return "; ".join(reasons) or "a view change was not brought to an end"
 
 
-def _complete(state: State, change: Change, sync: Sync, now: float) -> None:
+def _receivers_that_change(here: InView, change: Change) -> int:
+    ranks = set_of(here.view.ranks[session] for session in here.receives if _wants_others(here, session))
+    return ranks & change.survivors
+
+
+def _complete(state: State, change: Change, coming: Coming, now: float) -> None:
     """All have everything: the next view begins, and this process with it unless it leaves."""
-    others = {m.session: m for m in change.participants if m.session != state.me.session}
-    state.announcement = Announcement(change.proposal, others, now + ANNOUNCE_FOR)
-    for member in others.values():
-        state.send(Install(change.proposal), member)
+    view = coming.view
+    roll = change.old.members if view is None else view.members
+    waiting = change.survivors if view is None else (1 << len(roll)) - 1
+    waiting &= ~passing.rank_in(roll, state.me.session)
+    state.announcement = Announcement(change.proposal, roll, waiting, now + ANNOUNCE_FOR)
+    announce(state, state.announcement)
     _bid_farewell(state, change)
-    if state.me in change.survivors:
-        moves.install(state, sync, now)
+    if holds(change.survivors, change.old.rank_of(state.me.session)):
+        moves.install(state, coming, now)
         consider(state, now)
         return
     state.announcement.until -= ANNOUNCE_FOR - state.timing.joiner_timeout
     moves.depart(state, change)
 
 
+def announce(state: State, announcement: Announcement) -> None:
+    """Tell those who have not confirmed it that the next view begins."""
+    way = passing.way_through(state, announcement.roll, announcement.waiting, announcement.turn)
+    passing.spread(state, Install(announcement.proposal, way), announcement.roll, way)
+
+
 def _bid_farewell(state: State, change: Change) -> None:
     """Tell who is out, that it need not wait to find out."""
-    stay = tuple(member.session for member in change.survivors)
-    left_out = state.here.left_out
-    for member in change.old.members:
-        if member.session != state.me.session and member not in change.survivors:
-            reason = "left" if member in change.leavers else left_out.get(member.session, "failed")
-            state.send(Farewell(change.old.id, reason, stay), member)
+    stay, left_out = packed(change.survivors), state.here.left_out
+    for member in change.members(change.leavers):
+        if member.session != state.me.session:
+            state.send(Farewell(change.old.id, "left", stay), member)
+    for member in change.members(change.excluded)[:FAREWELLS_MOST]:
+        reason = left_out.get(member.session, "failed")
+        state.send(Farewell(change.old.id, reason, stay), member)

@@ -4,7 +4,13 @@ Why it is safe
     A member goes from a view to the next one only by a SYNC that it has accepted, and only while what it has
     is exactly that SYNC's cut.  What it has stands still from its promise on (``StopSending``) and rises only
     to a cut (``GetUpTo``); it is reported anew in each promise.  A cut is the maximum of what the survivors
-    report, so nobody is beyond it.  A view's id belongs to one SYNC, so all who install it have the same.
+    report, so nobody is beyond it; ``cuts`` says why that is so when reports are merged on their way.  A
+    view's id belongs to one SYNC, so all who install it have the same.
+Who may say what
+    PREPARE and SYNC are made by the leader alone, and any member of the view passes them on unchanged
+    (``waves``): what a member does follows from what they say, not from whom they come.  SYNCED names only
+    members that have said so themselves, whoever brings it, so a leader that has heard of all of them knows
+    what it knew when each spoke to it.  Members trust each other not to lie.
 Which may be installed
     The last SYNC that was accepted and whose cut is here.  It stays installable when a larger proposal is
     promised, until that one's SYNC is accepted: until then nothing has changed here.  One whose cut is not
@@ -13,10 +19,13 @@ Which may be installed
 
 from __future__ import annotations
 
+from stablecast.membership import passing
 from stablecast.membership.actions import GetUpTo, StopSending, TrustSessions
+from stablecast.membership.coming import Coming, after_sync
+from stablecast.membership.cuts import report_of
 from stablecast.membership.messages import (
+    Admission,
     Elsewhere,
-    Flushed,
     Install,
     Leave,
     Prepare,
@@ -26,131 +35,156 @@ from stablecast.membership.messages import (
     Synced,
 )
 from stablecast.membership.place import Accepted, InView, Promise
+from stablecast.membership.rank_sets import packed, unpacked
 from stablecast.membership.state import NOTHING, Peer, State
-from stablecast.membership.view import View
+from stablecast.membership.waves import Step
 
 ASK_EVERY = 10
 """A member that waits for its leader asks only every so many repetitions."""
 
+ASK_AT_ONCE = 16
+"""How many members ask at that time, about: in a larger group each one does with a probability."""
+
 
 def on_prepare(state: State, frame: Prepare, sender: Peer, now: float) -> None:
-    """Stop and answer FLUSHED with what is here; refuse with PROMISED if a larger proposal was promised."""
-    here = state.here
+    """Stop, pass it on, and answer FLUSHED with what is here; refuse if a larger proposal was promised."""
+    here, leader = state.here, passing.leader_of(frame.proposal, frame.way)
     if here.view.id != frame.view:
-        say_elsewhere(state, frame.proposal, frame.view, sender)
+        say_elsewhere(state, frame.proposal, frame.view, leader)
         return
-    if here.view.rank_of(sender.session) < 0:
+    if not _is_of_members(here, leader, sender):
         return
     if frame.proposal < state.promised:
-        state.send(Promised(frame.proposal, state.promised), sender)
+        state.send(Promised(frame.proposal, state.promised), leader)
         return
     if frame.proposal > state.promised:
         here.stop_leading()
         promise(state, frame.proposal)
     state.news_at = now
-    if here.promise is not None:
-        state.send(here.promise.flushed, sender)
+    if here.promise is not None and not _has_accepted(here.promise):
+        passing.pass_on(state, frame, Step.PREPARE, here.view.members, frame.way, sender, now)
+        _gather_report(state, here.promise, now)
 
 
-def on_prepare_outside(state: State, frame: Prepare, sender: Peer, _now: float) -> None:
+def _is_of_members(here: InView, leader: Peer, sender: Peer) -> bool:
+    return here.view.rank_of(leader.session) >= 0 and here.view.rank_of(sender.session) >= 0
+
+
+def _has_accepted(promise: Promise) -> bool:
+    """Tell whether a SYNC of the promised proposal was accepted."""
+    return promise.accepted is not None and promise.accepted.coming.proposal == promise.proposal
+
+
+def _gather_report(state: State, promise: Promise, now: float) -> None:
+    relay = passing.relay_of(state, promise.proposal, Step.PREPARE)
+    if relay is not None:
+        passing.gather(state, relay, unpacked(promise.flushed.members), now, promise.flushed)
+
+
+def on_prepare_outside(state: State, frame: Prepare, _sender: Peer, _now: float) -> None:
     """Answer how that view ended, if it is known, and ELSEWHERE: this process is in none."""
-    say_elsewhere(state, frame.proposal, frame.view, sender)
+    say_elsewhere(state, frame.proposal, frame.view, passing.leader_of(frame.proposal, frame.way))
 
 
 def promise(state: State, proposal: Proposal) -> Promise:
     """Stop, and note what is here."""
     here = state.here
     before = None if here.promise is None else here.promise.accepted
-    if before is not None and before.has_cut and before.sync.view is not None:
-        here.synced.add(before.sync.proposal[1])
+    if before is not None and before.has_cut and before.coming.view is not None:
+        here.synced.add(before.coming.proposal[1])
     state.past.top = max(state.past.top, proposal[0])
     state.out.append(StopSending())
-    here.promise = Promise(proposal, _report(state, here, proposal))
+    prefixes, messages = _what_is_here(state, here)
+    rank = here.view.rank_of(state.me.session)
+    report = report_of(proposal, rank, here.base, prefixes, messages, here.synced)
+    here.promise = Promise(proposal, prefixes, report)
     if before is not None and before.has_cut:
         here.promise.accepted = before
     return here.promise
 
 
-def _report(state: State, here: InView, proposal: Proposal) -> Flushed:
-    """Return what is here; in the step that begins a view the engine does not know of it yet."""
-    synced = tuple(sorted(here.synced))
-    if here.numbers is None:
-        return Flushed(proposal, *state.numbers(), synced)
-    parts, messages = here.numbers[here.view.rank_of(state.me.session)]
-    return Flushed(proposal, tuple(prefix for prefix, _ in here.numbers), parts, messages, synced)
+def _what_is_here(state: State, here: InView) -> tuple[tuple[int, ...], int]:
+    """Return prefixes and own messages; in the step that begins a view the engine does not know of it yet."""
+    if not here.is_new:
+        return state.numbers()
+    _, messages = here.base[here.view.rank_of(state.me.session)]
+    return tuple(parts for parts, _ in here.base), messages
 
 
 def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
-    """Accept the SYNC of the promised proposal, fetch what its cut lacks here, and answer SYNCED then."""
-    here = state.here
-    if frame.is_for_joiner:
-        decline(state, frame, sender)
-    elif here.view.id != frame.old:
-        say_elsewhere(state, frame.proposal, frame.old, sender)
+    """Accept the SYNC of the promised proposal, pass it on, fetch what is missing, and answer SYNCED then."""
+    here, leader = state.here, passing.leader_of(frame.proposal, frame.way)
+    if here.view.id != frame.old:
+        say_elsewhere(state, frame.proposal, frame.old, leader)
+    elif not _is_of_members(here, leader, sender):
+        return
     elif frame.proposal < state.promised:
-        state.send(Promised(frame.proposal, state.promised), sender)
-    elif state.leave_by is not None and frame.view is not None:
-        state.send(Leave(here.view.id), sender)  # who wants to leave is in no other view any more
+        state.send(Promised(frame.proposal, state.promised), leader)
+    elif state.leave_by is not None and frame.delta is not None:
+        state.send(Leave(here.view.id), leader)  # who wants to leave is in no other view any more
     elif here.promise is not None and frame.proposal == here.promise.proposal:
         state.news_at = now
-        if here.promise.accepted is None or here.promise.accepted.sync.proposal != frame.proposal:
-            accept(state, here, here.promise, frame, now)
-        if is_synced(here.promise):
-            state.send(Synced(frame.proposal), sender)
+        _follow_sync(state, here, here.promise, frame, sender, now)
 
 
-def on_sync_outside(state: State, frame: Sync, sender: Peer, _now: float) -> None:
-    """Answer how that view ended, if it is known, and ELSEWHERE: this process is in none."""
-    if frame.is_for_joiner:
-        decline(state, frame, sender)
-    else:
-        say_elsewhere(state, frame.proposal, frame.old, sender)
+def _follow_sync(state: State, here: InView, promise: Promise, frame: Sync, sender: Peer, now: float) -> None:
+    if not _has_accepted(promise):
+        coming = after_sync(here.view, here.base, frame)
+        if coming is None or not accept(state, here, promise, coming, now):
+            leader = passing.leader_of(frame.proposal, frame.way)
+            state.send(Elsewhere(frame.proposal, 0), leader)  # it goes on without this process
+            return
+    passing.pass_on(state, frame, Step.SYNC, here.view.members, frame.way, sender, now)
+    gather_synced(state, now)
 
 
-def decline(state: State, frame: Sync, sender: Peer) -> None:
-    """Tell a leader that wants to let this process in, and is too late with it, where it is."""
-    if frame.view is not None and state.past.installed_by != frame.proposal:
-        state.send(Elsewhere(frame.proposal, state.view), sender)
-
-
-def accept(state: State, here: InView, promise: Promise, sync: Sync, now: float) -> None:
-    """Take a SYNC of the present view: from here on it is the only one that may be installed."""
-    if not _fits(state, sync, here.view):
+def gather_synced(state: State, now: float) -> None:
+    """Answer the SYNC that was passed on last, if its cut is here."""
+    here = state.here
+    if here.promise is None or not is_synced(here.promise):
         return
-    promise.accepted = Accepted(sync, promise.flushed.prefixes == sync.cut)
-    if sync.view is not None:
-        state.out.append(TrustSessions(frozenset(sync.view.sessions)))
+    relay = passing.relay_of(state, here.promise.proposal, Step.SYNC)
+    if relay is not None:
+        passing.gather(state, relay, 1 << here.view.rank_of(state.me.session), now)
+
+
+def on_sync_outside(state: State, frame: Sync, _sender: Peer, _now: float) -> None:
+    """Answer how that view ended, if it is known, and ELSEWHERE: this process is in none."""
+    say_elsewhere(state, frame.proposal, frame.old, passing.leader_of(frame.proposal, frame.way))
+
+
+def decline(state: State, frame: Admission, sender: Peer, _now: float) -> None:
+    """Tell a leader that wants to let this process in, and is too late with it, where it is."""
+    if state.past.installed_by != frame.proposal:
+        state.send(Elsewhere(frame.proposal, state.view_id), sender)
+
+
+def accept(state: State, here: InView, promise: Promise, coming: Coming, now: float) -> bool:
+    """Take what follows the present view: from here on it is the only one that may be installed."""
+    view = coming.view
+    if view is not None and view.rank_of(state.me.session) < 0:
+        return False
+    promise.accepted = Accepted(coming, promise.prefixes == coming.cut)
+    if view is not None:
+        state.out.append(TrustSessions(frozenset(view.sessions) - here.view.ranks.keys()))
     if promise.accepted.has_cut:
         here.lacks_since = None
     else:
         here.lacks_since = now if here.lacks_since is None else here.lacks_since
-        state.out.append(GetUpTo(sync.cut, sync.holders))
-
-
-def _fits(state: State, sync: Sync, old: View) -> bool:
-    """Check what no leader gets wrong, so that nothing odd is ever installed."""
-    if len(sync.cut) != len(old.members) or len(sync.holders) != len(old.members):
-        return False
-    if sync.view is None:
-        return sync.contact is not None
-    return (
-        len(sync.numbers) == len(sync.view.members)
-        and sync.view.epoch > old.epoch
-        and sync.view.rank_of(state.me.session) >= 0
-    )
+        state.out.append(GetUpTo(coming.cut, coming.holders))
+    return True
 
 
 def is_synced(promise: Promise) -> bool:
     """Tell whether everything is here that the SYNC of a proposal asks for."""
-    accepted = promise.accepted
-    return accepted is not None and accepted.has_cut and accepted.sync.proposal == promise.proposal
+    return _has_accepted(promise) and promise.accepted is not None and promise.accepted.has_cut
 
 
 def say_elsewhere(state: State, proposal: Proposal, meant: int, to: Peer) -> None:
     """Tell who works on a view that is over here: how it ended, and where this process is now."""
     if meant in state.past.ended:
         state.send(Install(state.past.ended[meant]), to)
-    state.send(Elsewhere(proposal, state.view), to)
+    state.send(Elsewhere(proposal, state.view_id), to)
 
 
 def repeat(state: State, now: float) -> None:
@@ -158,11 +192,12 @@ def repeat(state: State, now: float) -> None:
     here = state.in_view
     if here is None or here.promise is None or here.promise.change is not None:
         return
-    if state.timers.ticks % ASK_EVERY:
+    if state.timers.ticks % ASK_EVERY or state.rng.random() * len(here.view.members) > ASK_AT_ONCE:
         return
     promise, quiet = here.promise, now - state.news_at
     leader = here.view.member(promise.proposal[1])
     if quiet > state.timing.stall / 2 and leader is not None and leader.session != state.me.session:
-        state.send(Synced(promise.proposal) if is_synced(promise) else promise.flushed, leader)
+        mine = packed(1 << here.view.rank_of(state.me.session))
+        state.send(Synced(promise.proposal, mine) if is_synced(promise) else promise.flushed, leader)
     if quiet > state.timing.stall and not state.leads:
         state.send(Promised(NOTHING, promise.proposal), state.leader)

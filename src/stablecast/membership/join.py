@@ -1,22 +1,23 @@
 """Getting into a view: asking contacts, being let in, or beginning alone; ``admit`` has the other side.
 
 A process without a view asks its contacts again and again, and whomever they name.  A leader that lets it in
-sends it a SYNC, which it accepts at once, since it has nothing to fetch; several may, and the last one that
-was accepted counts.  The view begins with INSTALL, or with the first frame in it (``install``).
+sends it an ADMISSION, which it accepts at once, since it has nothing to fetch; several may, and the last one
+that was accepted counts.  The view begins with INSTALL, or with the first frame in it (``install``).
 """
 
 from __future__ import annotations
 
-from stablecast.membership import attempt, follow, moves
+from stablecast.membership import attempt, moves
 from stablecast.membership.actions import TrustSessions
-from stablecast.membership.messages import Redirect, Refuse, Sync, Synced, Trial, TrialPassed
+from stablecast.membership.coming import after_admission
+from stablecast.membership.messages import Admission, Redirect, Refuse, Synced, Trial, TrialPassed
 from stablecast.membership.next_view import comes_back, is_later
 from stablecast.membership.place import Accepted, Search
 from stablecast.membership.state import Peer, State
 from stablecast.membership.view import Address
 
 SLOWLY = 5
-"""A process that has been named in a SYNC asks only every so many repetitions."""
+"""A process that is to be let in asks only every so many repetitions."""
 
 
 def begin_alone(state: State, reason: str, now: float, *, main: bool) -> None:
@@ -35,29 +36,24 @@ def met(state: State, address: Address, *, is_answer: bool) -> None:
         moves.ask_contact(state, address)
 
 
-def on_sync(state: State, frame: Sync, sender: Peer, now: float) -> None:
-    """Accept the view that it lets this process into; answer ELSEWHERE to one that is for a member."""
-    if not frame.is_for_joiner:
-        follow.on_sync_outside(state, frame, sender, now)
+def on_admission(state: State, frame: Admission, sender: Peer, now: float) -> None:
+    """Accept the view that it lets this process into."""
+    search, coming = state.seeking, after_admission(frame)
+    mine = frame.view.member(state.me.session)
+    if coming is None or mine is None or is_later(state.me, mine):
         return
-    search, view = state.seeking, frame.view
-    if view is None or len(frame.numbers) != len(view.members):
+    if frame.view.epoch <= state.past.last_epoch or not _may_switch_to(state, frame, search, now):
         return
-    mine = view.member(state.me.session)
-    if mine is None or is_later(state.me, mine) or view.epoch <= state.past.last_epoch:
-        return
-    if not _may_switch_to(state, frame, search, now):
-        return
-    if search.accepted is None or search.accepted.sync.proposal != frame.proposal:
-        search.accepted, search.accepted_at = Accepted(frame, has_cut=True), now
+    if search.accepted is None or search.accepted.coming.proposal != frame.proposal:
+        search.accepted, search.accepted_at = Accepted(coming, has_cut=True), now
         search.deadline = max(search.deadline, now + state.timing.join_timeout)
-        state.out.append(TrustSessions(frozenset(view.sessions)))
+        state.out.append(TrustSessions(frozenset(frame.view.sessions)))
     state.send(Synced(frame.proposal), sender)
 
 
-def _may_switch_to(state: State, frame: Sync, search: Search, now: float) -> bool:
+def _may_switch_to(state: State, frame: Admission, search: Search, now: float) -> bool:
     """Stay with what was accepted, but for a larger proposal or after a while."""
-    if search.accepted is None or frame.proposal >= search.accepted.sync.proposal:
+    if search.accepted is None or frame.proposal >= search.accepted.coming.proposal:
         return True
     return now >= search.accepted_at + state.timing.joiner_timeout
 
@@ -113,7 +109,7 @@ def _may_begin_alone(state: State, search: Search, now: float) -> bool:
 
 
 def _end_search(state: State, search: Search, now: float) -> None:
-    agreed = None if search.accepted is None else search.accepted.sync.view
+    agreed = None if search.accepted is None else search.accepted.coming.view
     mine = None if agreed is None else agreed.member(state.me.session)
     if mine is not None:  # that view may begin, with this process under the incarnation that it accepted
         state.me = comes_back(state.me, mine)

@@ -27,21 +27,25 @@ Not promised
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from stablecast.membership.change import Change
 from stablecast.membership.view import Labels, MemberInfo, bits_of
+
+if TYPE_CHECKING:
+    from stablecast.membership.change import Change
 
 
 def labels_after(change: Change) -> Labels:
     """Return how the view that follows calls those who join it."""
     old, stay = change.old, change.survivors
-    there = [member for member in old.members if member not in change.leavers]
-    others = {leader for flushed in change.flushed.values() for leader in flushed.synced}
-    has_half_with_oldest = bool(stay) and 2 * len(stay) == len(there) and there[0] in stay
-    is_most = 2 * len(stay) > len(there) or has_half_with_oldest
-    return old.labels if is_most and others <= {change.proposal[1]} else Labels.MARKED
+    there = (1 << len(old.members)) - 1 & ~change.leavers
+    others = () if change.report is None else change.report.synced
+    has_oldest = bool(stay & there & -there)
+    twice = 2 * stay.bit_count()
+    is_most = twice > there.bit_count() or (twice == there.bit_count() and has_oldest)
+    return old.labels if is_most and set(others) <= {change.proposal[1]} else Labels.MARKED
 
 
 def labelled(joiner: MemberInfo, known: Collection[str], incarnation: int, labels: Labels) -> MemberInfo:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stablecast.membership import attempt, install, moves
+from stablecast.membership import attempt, install, moves, passing
 from stablecast.membership.change import Change
 from stablecast.membership.messages import (
     Elsewhere,
@@ -14,6 +14,7 @@ from stablecast.membership.messages import (
     Synced,
 )
 from stablecast.membership.place import Phase
+from stablecast.membership.rank_sets import NOBODY, unpacked
 from stablecast.membership.state import NOTHING, Peer, State
 from stablecast.membership.view import MemberInfo
 
@@ -31,25 +32,39 @@ ASK_ALL_EVERY = 10
 
 
 def on_flushed(state: State, frame: Flushed, sender: Peer, now: float) -> None:
-    """Take the report; with the last one the attempt goes on, and SYNC is sent."""
-    change = state.change
-    if change is None or change.proposal != frame.proposal:
+    """Take the reports; with the last one the attempt goes on, and SYNC is sent."""
+    change = _meant(state, frame, sender)
+    if change is None:
         on_late_answer(state, frame, sender, now)
-        return
-    is_whole = len(frame.prefixes) == len(change.old.members)
-    if is_whole and change.sync is None and change.takes([sender.session]):
-        change.flushed[sender.session] = frame
+    elif change.sync is None and not unpacked(frame.members) & ~change.participants:
+        change.take_report(frame)
         attempt.advance(state, change, now)
 
 
 def on_synced(state: State, frame: Synced, sender: Peer, now: float) -> None:
-    """Note that the sender has the cut; with the last one the next view begins."""
-    change = state.change
-    if change is None or change.proposal != frame.proposal:
+    """Note who has the cut; with the last one the next view begins."""
+    change = _meant(state, frame, sender)
+    if change is None:
         on_late_answer(state, frame, sender, now)
     elif change.sync is not None:
-        change.synced.add(sender.session)
+        change.synced |= unpacked(frame.members)
+        change.joined |= {sender.session} & {joiner.session for joiner in change.joiners}
         attempt.advance(state, change, now)
+
+
+def _meant(state: State, frame: Flushed | Synced, sender: Peer) -> Change | None:
+    """Return the attempt that an answer is for, None if it is for none, or is not sound."""
+    change = state.change
+    if change is None or change.proposal != frame.proposal:
+        return None
+    is_joiner = any(joiner.session == sender.session for joiner in change.joiners)
+    return change if is_joiner or passing.is_of_view(state, frame, sender) else None
+
+
+def on_answer_below(state: State, frame: Flushed | Synced, sender: Peer, now: float) -> None:
+    """Add the answer to those of others below this process; or tell what became of the attempt."""
+    if not passing.on_answer(state, frame, sender, now):
+        on_late_answer(state, frame, sender, now)
 
 
 def on_late_answer(state: State, frame: Flushed | Synced, sender: Peer, _now: float) -> None:
@@ -60,20 +75,21 @@ def on_late_answer(state: State, frame: Flushed | Synced, sender: Peer, _now: fl
     elif proposal[1] != state.me.session:
         return
     elif view is None or proposal[0] <= view.epoch:
-        state.send(Elsewhere(proposal, view), sender)
+        state.send(Elsewhere(proposal, state.view_id), sender)
     elif state.promised > proposal:
         state.send(Promised(proposal, state.promised), sender)
 
 
 def on_installed(state: State, frame: Installed, sender: Peer, now: float) -> None:
-    """Note that the sender has begun the view, and repeat INSTALL to it no more."""
-    _confirm(state, frame.proposal, sender, now)
+    """Note who has begun the view, and repeat INSTALL to them no more; or pass the word on to the leader."""
+    if not passing.on_installed(state, frame, now):
+        _confirm(state, frame.proposal, sender, now, unpacked(frame.members))
 
 
-def _confirm(state: State, proposal: Proposal, sender: Peer, now: float) -> None:
+def _confirm(state: State, proposal: Proposal, sender: Peer, now: float, ranks: int = NOBODY) -> None:
     announcement = state.announcement
     if announcement is not None and announcement.proposal == proposal:
-        announcement.waiting.pop(sender.session, None)
+        announcement.waiting &= ~(ranks | passing.rank_in(announcement.roll, sender.session))
         _check_announcement(state, now)
 
 
@@ -110,7 +126,7 @@ def on_call_for_help(state: State, frame: Promised, sender: Peer, now: float) ->
 def on_elsewhere(state: State, frame: Elsewhere, sender: Peer, now: float) -> None:
     """Follow a member into the view that it has begun, or go on without it."""
     here = state.here
-    if frame.view is not None and install.if_begun(state, frame.view.id, now):
+    if install.if_begun(state, frame.view, now):
         return
     if state.change is not None and frame.proposal == state.change.proposal:
         state.lobby.drop(sender.session)
@@ -125,7 +141,7 @@ def on_elsewhere(state: State, frame: Elsewhere, sender: Peer, now: float) -> No
 def _is_not_here(state: State, frame: Elsewhere, sender: Peer) -> bool:
     """Tell whether a member says that it is not where this view, or what ends it, has it."""
     here, proposal = state.here, frame.proposal
-    if frame.view is not None and frame.view.id == here.view.id:  # it answers a frame that came late
+    if frame.view == here.view.id:  # it answers a frame that came late
         return False
     if here.view.rank_of(sender.session) < 0:
         return False
@@ -135,7 +151,7 @@ def _is_not_here(state: State, frame: Elsewhere, sender: Peer) -> bool:
 
 def on_elsewhere_outside(state: State, frame: Elsewhere, sender: Peer, now: float) -> None:
     """Begin that view, if this process is to be in it; otherwise repeat INSTALL to the sender no more."""
-    if frame.view is None or not install.if_begun(state, frame.view.id, now):
+    if not install.if_begun(state, frame.view, now):
         _confirm(state, frame.proposal, sender, now)
 
 
@@ -149,18 +165,19 @@ def repeat(state: State, now: float) -> None:
         _drop_unresponsive(state, state.change, now)
     change = state.change
     if change is not None:
-        asks_all = state.timers.ticks % ASK_ALL_EVERY == 0
-        attempt.ask(state, change, change.participants if asks_all else change.awaited())
+        change.turn += 1
+        asks_all = change.turn % ASK_ALL_EVERY == 0
+        attempt.ask(state, change, change.participants if asks_all else change.awaited)
     if state.announcement is not None:
-        for member in state.announcement.waiting.values():
-            state.send(Install(state.announcement.proposal), member)
+        state.announcement.turn += 1
+        attempt.announce(state, state.announcement)
     _check_announcement(state, now)
 
 
 def _drop_unresponsive(state: State, change: Change, now: float) -> None:
     here, waited = state.here, now - change.since
-    late = [member for member in change.awaited() if member.session != state.me.session]
-    joiners = [member for member in late if member in change.joiners]
+    late = change.members(change.awaited & ~(1 << change.old.rank_of(state.me.session)))
+    joiners = change.awaited_joiners
     patience = max(state.timing.joiner_timeout, TRIPS_OF_A_JOINER * change.longest_trip)
     if waited >= patience and joiners:
         _turn_away(state, joiners, now)
@@ -168,7 +185,7 @@ def _drop_unresponsive(state: State, change: Change, now: float) -> None:
         for member in late:
             here.left_out[member.session] = "did not answer a view change"
         attempt.begin(state, now)
-    elif waited >= state.timing.flush_timeout and change.awaited():
+    elif waited >= state.timing.flush_timeout and change.awaited:
         _step_aside(state, now)
 
 
@@ -194,7 +211,7 @@ def drop_replaced(state: State, member: MemberInfo, now: float) -> None:
 def _turn_away(state: State, joiners: list[MemberInfo], now: float) -> None:
     """Begin anew without those who join and do not answer."""
     if state.change is not None:
-        state.lobby.rest(now - state.change.since, state.change.synced, now)
+        state.lobby.rest(now - state.change.since, state.change.joined, now)
     for member in joiners:
         state.lobby.turn_away(member, now)
     attempt.begin(state, now)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from stablecast.membership import attempt, moves
 from stablecast.membership.messages import Farewell, Leave
 from stablecast.membership.place import Phase
+from stablecast.membership.rank_sets import holds, ranks_in, unpacked
 from stablecast.membership.state import Peer, State
 
 
@@ -50,7 +51,8 @@ def on_leave(state: State, frame: Leave, sender: Peer, now: float) -> None:
     is_member = here.view.rank_of(sender.session) >= 0
     if is_member and frame.view == here.view.id:
         here.leavers.add(sender.session)
-        if state.change is not None and any(m.session == sender.session for m in state.change.survivors):
+        rank = here.view.rank_of(sender.session)
+        if state.change is not None and holds(state.change.survivors, rank):
             attempt.begin(state, now)  # it does not come along into the view of this attempt
         attempt.consider(state, now)
     elif not is_member:
@@ -71,7 +73,9 @@ def on_farewell(state: State, frame: Farewell, sender: Peer, now: float) -> None
     if state.leave_by is not None:
         moves.finish(state, "left")
         return
-    moved = {sender.session, *frame.stay} & set(here.view.sessions) - {state.me.session}
+    sessions = here.view.sessions
+    stay = {sessions[rank] for rank in ranks_in(unpacked(frame.stay)) if rank < len(sessions)}
+    moved = {sender.session, *stay} - {state.me.session}
     here.gone |= moved
     attempt.go_without(state, moved, now)
 
@@ -90,5 +94,5 @@ def suspect(state: State, sessions: frozenset[int], now: float) -> None:
     """Take the present set of members that were not heard of for long, and go on without them."""
     here = state.in_view
     if here is not None:
-        here.suspected = sessions & (frozenset(here.view.sessions) - {state.me.session})
+        here.suspected = frozenset(sessions & here.view.ranks.keys()) - {state.me.session}
         attempt.go_without(state, here.suspected, now)

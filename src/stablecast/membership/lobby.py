@@ -25,6 +25,9 @@ TURNED_AWAY_FOR = 2.0
 DOUBLED_MOST = 5
 """How often that doubles."""
 
+GATHERS_MOST = 4
+"""Times of gathering that the first one waits at most, while others keep coming."""
+
 REST = 4
 """Times for which nobody else is let in after members were kept waiting, of what they have waited."""
 
@@ -68,6 +71,8 @@ class Lobby:
     def __init__(self, *, patience: float) -> None:
         self._patience = patience
         self._visitors: dict[int, Visitor] = {}
+        self._at: dict[Address, int] = {}
+        """Sessions of those who wait, by address."""
         self._turned_away: dict[tuple[str, int | str], Absence] = {}
         self._rests_until = 0.0
 
@@ -75,11 +80,17 @@ class Lobby:
         """Note that a process asks; another one of the same address is forgotten, since it is no more."""
         member = join.member
         known = self._visitors.get(member.session)
-        self.drop_address(member.address)
+        if known is not None and now - known.last > self._patience:
+            known = None
+        self.drop(member.session)
+        self.drop(self._at.get(member.address, 0))
         if known is None:
             known = Visitor(member, join.epoch, now, now)
+        if len(self._visitors) >= LARGEST:
+            self._forget_stale(now)
         if len(self._visitors) < LARGEST:
             self._visitors[member.session] = known
+            self._at[member.address] = member.session
         known.member, known.epoch, known.last = member, join.epoch, now
         return known
 
@@ -96,7 +107,9 @@ class Lobby:
 
     def drop(self, session: int) -> None:
         """Forget one."""
-        self._visitors.pop(session, None)
+        visitor = self._visitors.pop(session, None)
+        if visitor is not None:
+            self._at.pop(visitor.member.address, None)
 
     def turn_away(self, member: MemberInfo, now: float) -> None:
         """Do not listen for a while to one that has kept everyone waiting: it asks, but does not answer."""
@@ -121,25 +134,29 @@ class Lobby:
         for key in _keys(member):
             self._turned_away.pop(key, None)
 
-    def drop_address(self, address: Address) -> None:
-        """Forget who asked from an address."""
-        for session in [s for s, visitor in self._visitors.items() if visitor.member.address == address]:
-            del self._visitors[session]
-
     def clear(self) -> None:
         """Forget all."""
         self._visitors.clear()
+        self._at.clear()
 
     def waiting(self, now: float) -> tuple[Visitor, ...]:
         """Return who has asked lately and can be let in, longest waiting first."""
-        stale = [s for s, visitor in self._visitors.items() if now - visitor.last > self._patience]
-        for session in stale:
-            del self._visitors[session]
+        self._forget_stale(now)
         rests = now < self._rests_until
         ready = (v for v in self._visitors.values() if v.ready is not None and (v.has_answered or not rests))
         return tuple(sorted(ready, key=lambda v: (v.first, v.member.session)))
 
-    def ready_since(self) -> float | None:
-        """Return since when the first one can be let in, None if nobody can."""
+    def _forget_stale(self, now: float) -> None:
+        for session in [s for s, visitor in self._visitors.items() if now - visitor.last > self._patience]:
+            self.drop(session)
+
+    def gathered_at(self, gather: float) -> float | None:
+        """Return when those who can be let in have waited for others to come along, None if nobody can be.
+
+        They wait as long as others keep coming, up to a bound.
+        """
         times = [visitor.ready for visitor in self._visitors.values() if visitor.ready is not None]
-        return min(times, default=None)
+        if not times:
+            return None
+        last = max(visitor.first for visitor in self._visitors.values())
+        return min(max(*times, last) + gather, min(times) + GATHERS_MOST * gather)

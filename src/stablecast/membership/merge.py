@@ -73,7 +73,7 @@ def on_probe(state: State, frame: Probe, sender: Peer, now: float) -> None:
             attempt.consider(state, now)
         return
     other = (frame.leader_host, frame.leader_port)
-    is_stale = frame.view in state.past.ended or any(member.address == other for member in view.members)
+    is_stale = frame.view in state.past.ended or other in view.at
     if is_stale or state.change is not None or state.leave_by is not None:
         return
     if state.leads:

@@ -5,9 +5,11 @@ Frames are packed as arrays, with the tag first; tags 20 to 39 are membership's.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from stablecast.membership.view import MemberInfo, Patterns, View, Whole, Word
+from stablecast.membership.view import Labels, MemberInfo, Patterns, View, Whole, Word
 
 Proposal = tuple[Whole, Word]
 """Epoch and the leader's session; larger ones win."""
@@ -41,25 +43,60 @@ class Refuse(Frame, tag=22, frozen=True):
     reason: str
 
 
+class Way(msgspec.Struct, frozen=True, array_like=True):
+    """Along which tree a frame of a view change is passed on, and where its leader is; see ``waves``."""
+
+    host: str
+    port: Whole
+    degree: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
+    """To how many a process passes it on at most."""
+    turn: Whole = 0
+    """By how many places the order is turned."""
+    out: bytes = b""
+    """Who is not in the tree: a set of ranks, see ``rank_sets``."""
+
+
 class Prepare(Frame, tag=23, frozen=True):
     """Stop sending in a view, and say what you have."""
 
     proposal: Proposal
     view: Word
+    way: Way
+
+
+Sent = tuple[Whole, Whole, Whole, Whole]
+"""A source's rank, parts that somebody has beyond those that the view began with, the rank of one who has
+them, and the source's messages beyond those that the view began with, as far as the source itself said so."""
 
 
 class Flushed(Frame, tag=24, frozen=True):
-    """Nothing further is sent; this is what I have."""
+    """These send nothing further; this is what they have together."""
 
     proposal: Proposal
-    prefixes: tuple[Whole, ...]
-    """For each member of the old view, by rank, its last part before the first gap."""
-    parts: Whole
-    """Parts that I have sent in all."""
-    messages: Whole
-    """Messages that I have sent in all."""
+    members: bytes
+    """Whose answer it is: a set of ranks of the old view."""
+    sent: tuple[Sent, ...] = ()
+    """For each source of which one of them has something of this view, by rank."""
     synced: tuple[Word, ...] = ()
-    """Sessions of leaders whose SYNC of this view I have answered: theirs may have been installed."""
+    """Sessions of leaders whose SYNC of this view one of them has answered, and which may be installed."""
+
+
+class Delta(msgspec.Struct, frozen=True, array_like=True):
+    """What makes the next view of the present one."""
+
+    id: Word
+    epoch: Whole
+    out: bytes
+    """Who is not in the next one: a set of ranks."""
+    joined: tuple[MemberInfo, ...]
+    """Who joins, under the labels that they get."""
+    line: str
+    labels: Labels
+    is_apart: bool
+    receives: tuple[tuple[Whole, Patterns], ...]
+    """Ranks of those who receive from others than before, and from whom."""
+    digest: Word
+    """Of the whole next view, see ``next_view``."""
 
 
 class Sync(Frame, tag=25, frozen=True):
@@ -67,46 +104,56 @@ class Sync(Frame, tag=25, frozen=True):
 
     proposal: Proposal
     old: Word
-    """The view that ends; 0 for who joins."""
-    view: View | None
-    """The next one; None if the old one dissolves."""
-    cut: tuple[Whole, ...]
-    """For each member of the old view, by rank, its last part that all survivors are to have."""
-    holders: tuple[Word, ...]
-    """For each, the session of a member that has them."""
-    numbers: tuple[tuple[Whole, Whole], ...]
-    """For each member of the next view, by rank, its parts and messages so far."""
+    """The view that ends."""
+    way: Way
+    delta: Delta | None
+    """To the next view; None if the old one dissolves."""
+    sent: tuple[Sent, ...]
+    """The cut: for each source of which something was sent in this view, its last part that all survivors are
+    to have, and who has it."""
     contact: tuple[str, Whole] | None = None
     """Where members of a view that dissolves find the other one."""
-    left: tuple[Word, ...] = ()
-    """Sessions of members of the old view that wanted to leave."""
+    left: bytes = b""
+    """Who wanted to leave: a set of ranks of the old view."""
     reason: str = ""
     """Why the old view ends, for people."""
     places: tuple[tuple[str, Whole], ...] = ()
     """Where members were that failed lately, in case they come back."""
 
-    @property
-    def is_for_joiner(self) -> bool:
-        """Whether it lets in a process that is in no view."""
-        return self.old == 0
+
+class Admission(Frame, tag=38, frozen=True):
+    """What SYNC is to members, to a process that joins: it is to be in this view."""
+
+    proposal: Proposal
+    view: View
+    numbers: tuple[tuple[Whole, Whole, Whole], ...]
+    """Rank, parts and messages so far of each member that has sent any."""
+    reason: str = ""
+    places: tuple[tuple[str, Whole], ...] = ()
 
 
 class Synced(Frame, tag=26, frozen=True):
-    """I have everything up to the cut."""
+    """These have everything up to the cut."""
 
     proposal: Proposal
+    members: bytes = b""
+    """A set of ranks of the old view; who joins has none there, and speaks for itself."""
 
 
 class Install(Frame, tag=27, frozen=True):
     """All have; the next view begins."""
 
     proposal: Proposal
+    way: Way | None = None
+    """Along which tree of the next view's members it is passed on; None if it is an answer."""
 
 
 class Installed(Frame, tag=28, frozen=True):
-    """It has begun here."""
+    """It has begun where these are."""
 
     proposal: Proposal
+    members: bytes = b""
+    """A set of ranks of the next view, or of the one that dissolved; the sender is always meant."""
 
 
 class Promised(Frame, tag=29, frozen=True):
@@ -120,8 +167,8 @@ class Elsewhere(Frame, tag=30, frozen=True):
     """I am not in the view that you mean, and shall not be, but in this one."""
 
     proposal: Proposal
-    view: View | None
-    """None if I am in none at present."""
+    view: Word
+    """Its id; 0 if I am in none at present."""
 
 
 class Leave(Frame, tag=31, frozen=True):
@@ -143,8 +190,8 @@ class Farewell(Frame, tag=32, frozen=True):
     view: Word
     """The view that you were in."""
     reason: str
-    stay: tuple[Word, ...] = ()
-    """Sessions of those who are in the view that follows, and not in that one any more."""
+    stay: bytes = b""
+    """Who is in the view that follows, and not in that one any more: a set of that one's ranks."""
 
 
 class Probe(Frame, tag=33, frozen=True):
@@ -215,6 +262,7 @@ MembershipFrame = (
     | Prepare
     | Flushed
     | Sync
+    | Admission
     | Synced
     | Install
     | Installed

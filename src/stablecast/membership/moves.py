@@ -15,27 +15,31 @@ from collections.abc import Sequence
 
 from stablecast.membership.actions import Begin, Dissolved, JoinFailed, Left, TrustSessions
 from stablecast.membership.change import Change
-from stablecast.membership.messages import Join, Proposal, Sync
+from stablecast.membership.coming import Coming
+from stablecast.membership.cuts import Numbers
+from stablecast.membership.messages import Join, Proposal
 from stablecast.membership.next_view import comes_back, view_alone
 from stablecast.membership.place import InView, Phase, Search
 from stablecast.membership.state import State
 from stablecast.membership.view import Address, View
 
 
-def install(state: State, sync: Sync, now: float) -> None:
-    """Go from the view, if any, to what a SYNC says that was accepted and whose cut is here."""
+def install(state: State, coming: Coming, now: float) -> None:
+    """Go from the view, if any, to what was accepted and whose cut is here."""
     old = state.view
     if old is not None:
-        state.past.remember_end(old, sync.proposal)
-    if sync.view is not None:
-        _go_to_view(state, old, sync, sync.view, now)
-    elif sync.contact is not None:
-        _dissolve(state, old, sync, sync.contact, now)
-    for address in reversed(sync.places):
+        state.past.remember_end(old, coming.proposal)
+        state.past.roll = old.members
+    if coming.view is not None:
+        state.past.roll = coming.view.members
+        _go_to_view(state, old, coming, coming.view, now)
+    elif coming.contact is not None:
+        _dissolve(state, old, coming, coming.contact, now)
+    for address in reversed(coming.places):
         state.outlook.remember(address, now)
-    here = set() if sync.view is None else _identities(sync.view)
+    here = set() if coming.view is None else _identities(coming.view)
     for member in () if old is None else old.members:
-        if member.identity not in here and member.session not in sync.left:
+        if member.identity not in here and member.session not in coming.left:
             state.outlook.remember(member.address, now)
 
 
@@ -43,16 +47,16 @@ def _identities(view: View) -> set[tuple[int, int]]:
     return {member.identity for member in view.members}
 
 
-def _go_to_view(state: State, old: View | None, sync: Sync, view: View, now: float) -> None:
-    _enter(state, view, sync.numbers, sync.proposal, now)
+def _go_to_view(state: State, old: View | None, coming: Coming, view: View, now: float) -> None:
+    _enter(state, view, coming.numbers, coming.proposal, now)
     before, after = set() if old is None else _identities(old), _identities(view)
     away = () if old is None else tuple(member for member in old.members if member.identity not in after)
-    gone = tuple(member for member in away if member.session not in sync.left)
-    left = tuple(member for member in away if member.session in sync.left)
+    gone = tuple(member for member in away if member.session not in coming.left)
+    left = tuple(member for member in away if member.session in coming.left)
     joined = tuple(member for member in view.members if member.identity not in before)
-    leader = sync.proposal[1]
+    leader = coming.proposal[1]
     led = leader == state.me.session or view.rank_of(leader) < 0
-    state.out.append(Begin(view, sync.numbers, gone, joined, left, sync.reason, led))
+    state.out.append(Begin(view, coming.numbers, gone, joined, left, coming.reason, led))
     for member in view.members:
         state.lobby.drop(member.session)
     for member in joined:
@@ -60,9 +64,9 @@ def _go_to_view(state: State, old: View | None, sync: Sync, view: View, now: flo
     _look_around(state, now)
 
 
-def _dissolve(state: State, old: View | None, sync: Sync, contact: Address, now: float) -> None:
-    _note_proposal(state, sync.proposal)
-    left = () if old is None else tuple(member for member in old.members if member.session in sync.left)
+def _dissolve(state: State, old: View | None, coming: Coming, contact: Address, now: float) -> None:
+    _note_proposal(state, coming.proposal)
+    left = () if old is None else tuple(member for member in old.members if member.session in coming.left)
     state.out.append(Dissolved(contact, left))
     state.lobby.clear()
     state.me = comes_back(state.me, state.me)
@@ -90,9 +94,7 @@ def begin_in(state: State, view: View, now: float) -> None:
     _look_around(state, now)
 
 
-def _enter(
-    state: State, view: View, numbers: tuple[tuple[int, int], ...], proposal: Proposal, now: float
-) -> None:
+def _enter(state: State, view: View, numbers: Numbers, proposal: Proposal, now: float) -> None:
     state.place = InView(view, numbers, began_at=now, retry_at=now)
     _note_proposal(state, proposal)
     state.past.last_epoch = view.epoch

@@ -7,13 +7,19 @@ that has been in a view asks for a later one itself.  ``labels`` has what that m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2s
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from stablecast.membership.audiences import Audiences
-from stablecast.membership.change import Change
 from stablecast.membership.labels import labelled, labels_after
+from stablecast.membership.messages import Delta
+from stablecast.membership.rank_sets import holds, packed, ranks_in, unpacked
 from stablecast.membership.view import Labels, MemberInfo, Patterns, View
+
+if TYPE_CHECKING:
+    from stablecast.membership.change import Change
 
 REMEMBERED_NAMES = 1000
 """How many names' incarnations a view carries."""
@@ -61,13 +67,11 @@ def next_view(
 
     ``receives`` has what some of them want to receive from now on, by their sessions.
     """
-    incarnations, labels = dict(change.old.incarnations), labels_after(change)
-    survivors = [
-        msgspec.structs.replace(member, receives=receives.get(member.session, member.receives))
-        for member in change.survivors
-    ]
+    old, stay = change.old, change.survivors
+    incarnations, labels = dict(old.incarnations), labels_after(change)
+    survivors = [_receiving(member, receives.get(member.session)) for member in change.members(stay)]
     members = (*survivors, *_let_in(joiners, incarnations, labels))
-    keeps = keeps_line(len(change.old.members), len(change.survivors), len(change.leavers))
+    keeps = keeps_line(len(old.members), stay.bit_count(), change.leavers.bit_count())
     remembered = without_oldest(incarnations, {member.name for member in members})
     if len(remembered) < len(incarnations):
         labels = max(labels, Labels.REMEMBERED)
@@ -75,10 +79,57 @@ def next_view(
         id=view_id,
         epoch=epoch,
         members=members,
-        line=change.old.line if keeps else side_line(group, view_id),
+        line=old.line if keeps else side_line(group, view_id),
         incarnations=remembered,
         labels=labels,
-        is_apart=change.old.is_apart or not Audiences(members).is_whole,
+        is_apart=old.is_apart or not Audiences(members).is_whole,
+    )
+
+
+def _receiving(member: MemberInfo, receives: Patterns | None) -> MemberInfo:
+    """Return a member as it is with what it wants to receive, None for no change."""
+    if receives is None or receives == member.receives:
+        return member
+    return msgspec.structs.replace(member, receives=receives)
+
+
+def digest_of(view: View) -> int:
+    """Return a digest of all that a view has."""
+    return int.from_bytes(blake2s(msgspec.msgpack.encode(view), digest_size=8).digest(), "big")
+
+
+def delta_of(old: View, view: View, survivors: int) -> Delta:
+    """Return what makes a view of the one before it, of which these survive."""
+    stay = list(zip(ranks_in(survivors), view.members, strict=False))
+    return Delta(
+        id=view.id,
+        epoch=view.epoch,
+        out=packed((1 << len(old.members)) - 1 & ~survivors),
+        joined=view.members[len(stay) :],
+        line=view.line,
+        labels=view.labels,
+        is_apart=view.is_apart,
+        receives=tuple((k, m.receives) for k, m in stay if m.receives != old.members[k].receives),
+        digest=digest_of(view),
+    )
+
+
+def applied(old: View, delta: Delta) -> View:
+    """Return the view that a delta makes of the one before it."""
+    out, receives = unpacked(delta.out), dict(delta.receives)
+    stay = [_receiving(m, receives.get(k)) for k, m in enumerate(old.members) if not holds(out, k)]
+    members, incarnations = (*stay, *delta.joined), dict(old.incarnations)
+    for joined in delta.joined:
+        incarnations.pop(joined.name, None)
+        incarnations[joined.name] = joined.incarnation
+    return View(
+        id=delta.id,
+        epoch=delta.epoch,
+        members=members,
+        line=delta.line,
+        incarnations=without_oldest(incarnations, {member.name for member in members}),
+        labels=delta.labels,
+        is_apart=delta.is_apart,
     )
 
 

@@ -11,7 +11,9 @@ from enum import Enum
 from typing import Literal, TypeAlias
 
 from stablecast.membership.change import Change
-from stablecast.membership.messages import Flushed, Proposal, Sync
+from stablecast.membership.coming import Coming
+from stablecast.membership.cuts import Numbers
+from stablecast.membership.messages import Flushed, Proposal
 from stablecast.membership.view import Address, Patterns, View
 
 MOST_CONTACTS = 64
@@ -40,7 +42,7 @@ class Phase(Enum):
 class Accepted:
     """The SYNC that this process goes by."""
 
-    sync: Sync
+    coming: Coming
     has_cut: bool
     """Whether everything up to its cut is here, so that it may be installed."""
 
@@ -50,8 +52,10 @@ class Promise:
     """A member has stopped for a proposal."""
 
     proposal: Proposal
+    prefixes: tuple[int, ...]
+    """What was here of each member of the view, by rank."""
     flushed: Flushed
-    """What was here: the answer to the proposal."""
+    """The same as an answer to the proposal."""
     accepted: Accepted | None = None
     """The last SYNC of this view that was accepted; it may be one of an earlier proposal."""
     change: Change | None = None
@@ -63,8 +67,10 @@ class InView:
     """What belongs to one view, and is forgotten with it."""
 
     view: View
-    numbers: tuple[tuple[int, int], ...] | None
-    """Those that it began with, in the step in which it begins: the engine does not know of it yet."""
+    base: Numbers
+    """What it began with."""
+    is_new: bool = True
+    """Whether this is the step in which it begins: the engine does not know of it yet."""
     began_at: float = 0.0
     probe_at: float = 0.0
     """When other views are looked for next."""

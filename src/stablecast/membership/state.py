@@ -20,6 +20,7 @@ from stablecast.membership.messages import MembershipFrame, Proposal
 from stablecast.membership.outlook import Outlook
 from stablecast.membership.place import Accepted, InView, Phase, Place, Search, phase_of
 from stablecast.membership.view import Address, MemberInfo, Patterns, View
+from stablecast.membership.waves import Relay
 
 NOTHING: Proposal = (0, 0)
 """Smaller than every proposal."""
@@ -40,8 +41,13 @@ class Announcement:
     """An INSTALL that not all have confirmed."""
 
     proposal: Proposal
-    waiting: dict[int, MemberInfo]
+    roll: tuple[MemberInfo, ...]
+    """Whom it is for: the members of the next view, or of the one that dissolves."""
+    waiting: int
+    """Who has not confirmed it: a set of ranks in the roll."""
     until: float
+    turn: int = 0
+    """How often it was repeated."""
 
 
 @dataclass(slots=True)
@@ -54,6 +60,8 @@ class Past:
     """Of the last view that was installed here."""
     installed_by: Proposal = NOTHING
     """What the last view was installed, or ended, by."""
+    roll: tuple[MemberInfo, ...] = ()
+    """Whom INSTALL of that was for, by rank."""
     ended: dict[int, Proposal] = field(default_factory=dict)
     """Which proposal ended an earlier view here."""
 
@@ -97,6 +105,8 @@ class State:
     seeds: tuple[Address, ...] = ()
     """The contacts that this process was given."""
     announcement: Announcement | None = None
+    relay: Relay | None = None
+    """What was passed on last, and is not answered yet."""
     leave_by: float | None = None
     """When this process, which wants to leave, does so without an answer."""
     receives: Patterns | None = None
@@ -141,6 +151,11 @@ class State:
     def view(self) -> View | None:
         """The present view, None if there is none."""
         return self.place.view if isinstance(self.place, InView) else None
+
+    @property
+    def view_id(self) -> int:
+        """The id of the present view, 0 if there is none."""
+        return self.place.view.id if isinstance(self.place, InView) else 0
 
     @property
     def is_stopped(self) -> bool:

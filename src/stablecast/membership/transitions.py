@@ -3,8 +3,8 @@
 Every kind of frame is listed for every phase, also where it is out of place and ignored, and
 ``docs/live-internals.md`` has the same table in words.  ``Phase`` says what the phases are.
 
-Two things come before the table.  PREPARE and SYNC count only from the process whose proposal they are of.
-And a frame that names a view proves that the view has begun: a process that has agreed to be in it begins it
+Two things come before the table.  ADMISSION counts only from the process whose proposal it is of.  And a
+frame that names a view proves that the view has begun: a process that has agreed to be in it begins it
 first, so what the table is asked for is the phase after that.
 """
 
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from stablecast.membership import admit, follow, install, join, lead, leave, merge, receive
 from stablecast.membership.messages import (
+    Admission,
     Alive,
     Elsewhere,
     Farewell,
@@ -79,14 +80,18 @@ ROWS = (
     _row(Prepare, IN_VIEW, follow.on_prepare),
     _row(Prepare, (DONE,), ignore),
     _row(Flushed, (LEADING,), lead.on_flushed),
-    _row(Flushed, (NEW, SEEKING, MEMBER, FOLLOWING, DEPARTING), lead.on_late_answer),
+    _row(Flushed, (FOLLOWING,), lead.on_answer_below),
+    _row(Flushed, (NEW, SEEKING, MEMBER, DEPARTING), lead.on_late_answer),
     _row(Flushed, (DONE,), ignore),
-    _row(Sync, (SEEKING,), join.on_sync),
     _row(Sync, IN_VIEW, follow.on_sync),
-    _row(Sync, (NEW, DEPARTING), follow.on_sync_outside),
+    _row(Sync, (NEW, SEEKING, DEPARTING), follow.on_sync_outside),
     _row(Sync, (DONE,), ignore),
+    _row(Admission, (SEEKING,), join.on_admission),
+    _row(Admission, (NEW, *IN_VIEW, DEPARTING), follow.decline),
+    _row(Admission, (DONE,), ignore),
     _row(Synced, (LEADING,), lead.on_synced),
-    _row(Synced, (NEW, SEEKING, MEMBER, FOLLOWING, DEPARTING), lead.on_late_answer),
+    _row(Synced, (FOLLOWING,), lead.on_answer_below),
+    _row(Synced, (NEW, SEEKING, MEMBER, DEPARTING), lead.on_late_answer),
     _row(Synced, (DONE,), ignore),
     _row(Install, BUT_DONE, install.on_install),
     _row(Install, (DONE,), ignore),
@@ -117,7 +122,7 @@ TABLE: Mapping[tuple[type[Frame], Phase], Callable[[State, Any, Peer, float], No
 
 def take(state: State, frame: MembershipFrame, sender: Peer, now: float) -> None:
     """Take in a frame from a trusted session."""
-    if isinstance(frame, Prepare | Sync) and sender.session != frame.proposal[1]:
+    if isinstance(frame, Admission) and sender.session != frame.proposal[1]:
         return
     named = _view_named(frame)
     if named:

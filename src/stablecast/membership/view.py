@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Annotated
 
 import msgspec
@@ -93,7 +94,7 @@ class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
         return f"{plain}~{self.mark}" if self.mark else plain
 
 
-class View(msgspec.Struct, frozen=True, array_like=True):
+class View(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """An agreed list of members."""
 
     id: Word
@@ -112,10 +113,20 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     """Whether the messages of each source are a group of their own in traces: in this view, or in one that it
     follows, not everyone receives from everyone who sends."""
 
-    @property
+    @cached_property
     def sessions(self) -> tuple[int, ...]:
         """The members' sessions by rank."""
         return tuple(member.session for member in self.members)
+
+    @cached_property
+    def ranks(self) -> dict[int, int]:
+        """The members' ranks by session."""
+        return {member.session: rank for rank, member in enumerate(self.members)}
+
+    @cached_property
+    def at(self) -> dict[Address, MemberInfo]:
+        """The members by address."""
+        return {member.address: member for member in self.members}
 
     def receivers_of(self, label: str) -> tuple[str, ...]:
         """Return the labels of the members that receive what one of them sends, without itself."""
@@ -127,10 +138,7 @@ class View(msgspec.Struct, frozen=True, array_like=True):
 
     def rank_of(self, session: int) -> int:
         """Return a member's rank, -1 if it is not in this view."""
-        for rank, member in enumerate(self.members):
-            if member.session == session:
-                return rank
-        return -1
+        return self.ranks.get(session, -1)
 
     def member(self, session: int) -> MemberInfo | None:
         """Return a member by its session, None if it is not in this view."""
