@@ -575,6 +575,15 @@ def test_whatever_goes_wrong_views_agree_and_all_meet_again(first):
             pytest.fail(f"Schedule({seed}).run(): {broken}")
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_goes_wrong_in_large_groups_views_agree_and_all_meet_again(seed):
+    """Groups of 20 to 40: members pass on what others lead, and crash while they do; answers are lost."""
+    try:
+        Schedule(seed, crowded=True).run()
+    except Broken as broken:
+        pytest.fail(f"Schedule({seed}, crowded=True).run(): {broken}")
+
+
 @pytest.mark.parametrize("size", [2, 5, 16])
 def test_a_crash_is_followed_by_a_view_soon_after_fail_after(size):
     for seed in range(3):

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from view_world import Process, World, require
 
+from stablecast.membership.messages import Flushed, Install, Installed, Prepare, Sync, Synced
+
 FAULTY_FOR = 20.0
 MEET_WITHIN = 60.0
+CROWD = (20, 41)
+"""How many there are at first where trees are to have members inside, at least and below."""
 
 
 @dataclass
@@ -25,10 +29,11 @@ class Outcome:
 class Schedule:
     """One history, all of it from its seed."""
 
-    def __init__(self, seed: int) -> None:
-        self.world = World(seed)
+    def __init__(self, seed: int, *, crowded: bool = False) -> None:
+        self.world = World(seed, zones=("", "east", "west") if crowded else ("",))
         self.random = self.world.random
         self.crashes = 0
+        self.first_joiners = range(*CROWD) if crowded else range(7)
         self.faults: list[tuple[float, Callable[[], None]]] = [
             (3, self.crash),
             (2, self.crash_leader),
@@ -42,12 +47,14 @@ class Schedule:
             (1, self.leave_out),
             (3, self.weather),
         ]
+        if crowded:
+            self.faults += [(4, self.crash_inside), (3, self.lose_answers), (3, self.two_leaders)]
 
     def run(self) -> Outcome:
         world = self.world
         first = world.first()
         self.seeds = [first.address]
-        for _ in range(self.random.randrange(7)):
+        for _ in range(self.random.choice(self.first_joiners)):
             world.joiner(self.seeds)
         world.later(0.0, self.someone_sends)
         self.plan()
@@ -75,6 +82,7 @@ class Schedule:
         self.world.heal()
         self.world.network.loss = self.random.choice([0.0, 0.05])
         self.world.network.most_delay = 0.01
+        self.world.network.drops = lambda source, to, frame: False
         for process in self.world.live():
             self.world.resume(process)
         seed = self.world.at[self.seeds[0]]
@@ -157,3 +165,41 @@ class Schedule:
         self.world.network.loss = self.random.choice([0.0, 0.1, 0.3, 0.5])
         self.world.network.duplicates = self.random.choice([0.0, 0.2])
         self.world.network.most_delay = self.random.choice([0.01, 0.2, 1.0])
+
+    def crash_inside(self) -> None:
+        """Let a member crash as it passes something on that it does not lead."""
+        kind, nth = self.random.choice([Prepare, Sync, Install]), self.random.randrange(1, 8)
+        seen = 0
+
+        def drops(source, to, frame):
+            nonlocal seen
+            victim = self.world.at[source]
+            if not isinstance(frame, kind) or frame.proposal[1] == victim.session:
+                return False
+            seen += 1
+            if seen == nth and len(self.world.live()) > 1:
+                self.crashes += 1
+                self.world.crash(victim)
+            return seen == nth
+
+        self.world.network.drops = drops
+
+    def lose_answers(self) -> None:
+        """Lose most of what comes up the trees, for a while."""
+        draw = self.random.random
+        self.world.network.drops = lambda source, to, frame: (
+            isinstance(frame, Flushed | Synced | Installed) and draw() < 0.7
+        )
+        self.world.later(3.0, self.lose_nothing)
+
+    def lose_nothing(self) -> None:
+        self.world.network.drops = lambda source, to, frame: False
+
+    def two_leaders(self) -> None:
+        """Let two members of a view believe in the same moment that they lead."""
+        one = self.anyone()
+        members = [p for p in self.world.live() if one and one.view and p.view and p.view.id == one.view.id]
+        for leader in self.random.sample(members, min(2, len(members))):
+            before = leader.view.sessions[: leader.view.rank_of(leader.session)]
+            if not leader.is_paused:
+                leader.does(leader.machine.suspect(frozenset(before), self.world.now))

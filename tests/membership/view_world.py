@@ -135,7 +135,7 @@ class Process:
         self.address = address
         self.session = world.random.getrandbits(63) + 1
         self.machine = Agreement(
-            MemberInfo(self.session, name, 1, *address, most=world.most),
+            MemberInfo(self.session, name, 1, *address, world.random.choice(world.zones), most=world.most),
             group="orders",
             protocol=world.protocol,
             rng=world.random,
@@ -299,9 +299,16 @@ class World:
     """Everything, with a clock of its own; the same seed gives the same history."""
 
     def __init__(
-        self, seed: int, *, protocol: str = "gsgc", timing: Timing | None = None, most: int = 0
+        self,
+        seed: int,
+        *,
+        protocol: str = "gsgc",
+        timing: Timing | None = None,
+        most: int = 0,
+        zones: tuple[str, ...] = ("",),
     ) -> None:
         self.random = random.Random(seed)
+        self.zones = zones
         self.now = 0.0
         self.protocol = protocol
         self.most = most
