@@ -43,7 +43,7 @@ FRAMES: list[wire.AnyFrame] = [
         Delta(9, 3, b"", MEMBERS, GROUP, Labels.PLAIN, False, (), 5),
         ((0, 1, 0, 1),),
     ),
-    Admission((3, 2), View(9, 3, MEMBERS, GROUP, {"m2": 1}), ((0, 1, 1), (1, 2, 2), (2, 3, 3))),
+    Admission((3, 2), ("h", 1), View(9, 3, MEMBERS, GROUP, {"m2": 1}), ((0, 1, 1), (1, 2, 2), (2, 3, 3))),
     Alive(9, (1, 2, 3), (4, 5, 6), (4, 4, 4), True),
 ]
 

@@ -9,9 +9,9 @@ with 100 messages of 100 bytes a second in the whole group.  Each run is a proce
 
 ``crash``: a member crashes.  The time is from the leader's first suspicion until the last member has begun
 the view without it.  ``join``: 100 processes begin to join in the same moment.  The time is from then until
-all are in one view; changes are the views in between and the last one.  Datagrams and bytes are those with
-frames of membership, but for signs of life, of the member that has sent and received most of them, from the
-first suspicion or the first JOIN until a second after the last member has begun the view.
+all are in one view; changes are the views in between and the last one.  Datagrams and bytes are those of
+membership and of introductions, without signs of life, of the member that has sent and received most of them,
+from the first suspicion or the first JOIN until a second after the last member has begun the view.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ from typing import Any
 from stablecast.engine.engine import Engine
 from stablecast.engine.outgoing import Outgoing
 from stablecast.engine.warm import warm
-from stablecast.engine.wire import AnyFrame
 from stablecast.membership.actions import Begin
 from stablecast.membership.agreement import Agreement
-from stablecast.membership.messages import MembershipFrame
 from stablecast.membership.view import Address
 from stablecast.simulate.live.driver import PS_PER_S, LiveDriver
 from stablecast.simulate.live.options import live_setup
@@ -66,23 +64,23 @@ class Counts:
 
     def watch(self, driver: LiveDriver) -> None:
         """Count what these engines do."""
-        of = {id(seat.engine.mail.out): seat.address for seat in driver.seats if seat.engine is not None}
-        send, suspect, begin = Outgoing.to_address, Agreement.suspect, Engine._begin
+        of: dict[int, Address] = {}
+        flush, suspect, begin = Outgoing._flush_addresses, Agreement.suspect, Engine._begin
 
-        def counted(out: Outgoing, frame: AnyFrame, address: Address, session: int) -> None:
+        def counted(out: Outgoing) -> None:
             before = len(out.datagrams)
-            send(out, frame, address, session)
-            source = of.get(id(out))
-            if source is None:
-                found = (s for s in driver.seats if s.engine is not None and s.engine.mail.out is out)
-                of[id(out)] = source = next(found).address
-            if self.is_counting and isinstance(frame, MembershipFrame):
-                made = out.datagrams[before:]
-                size = sum(len(datagram.data) for datagram in made)
-                self.sent[source] += len(made)
-                self.received[address] += len(made)
-                self.sent_bytes[source] += size
-                self.received_bytes[address] += size
+            flush(out)
+            if not self.is_counting:
+                return
+            if id(out) not in of:
+                of.update((id(s.engine.mail.out), s.address) for s in driver.seats if s.engine is not None)
+            for data, (to,), _ in out.datagrams[before:]:
+                for address, count, size in (
+                    (of[id(out)], self.sent, self.sent_bytes),
+                    (to, self.received, self.received_bytes),
+                ):
+                    count[address] += 1
+                    size[address] += len(data)
 
         def suspecting(agreement: Agreement, sessions: frozenset[int], now: float) -> Any:
             if sessions and agreement.leads and self.suspected_at is None:
@@ -95,8 +93,8 @@ class Counts:
                 self.views.add(action.view.id)
             begin(engine, action, now)
 
-        Outgoing.to_address, Agreement.suspect = counted, suspecting  # type: ignore[method-assign]
-        Engine._begin = beginning  # type: ignore[method-assign]
+        Outgoing._flush_addresses = counted  # type: ignore[method-assign]
+        Agreement.suspect, Engine._begin = suspecting, beginning  # type: ignore[method-assign]
 
     def largest(self) -> tuple[int, int]:
         """Return the datagrams and the bytes, both ways, of the members that have most of each."""

@@ -534,7 +534,7 @@ def test_frames_that_are_out_of_place_are_ignored():
         Flushed((99, 5), b"\1", ((0, 1, 0, 1),)),
         Sync((99, 5), view.id, way, None, ()),
         Sync((99, b.session), view.id, way, None, ()),
-        Admission((99, b.session), view, ()),
+        Admission((99, b.session), b.address, view, ()),
         Synced((99, a.session)),
         Synced((99, a.session), b"\377"),
         Install((99, 5)),

@@ -134,8 +134,9 @@ class Process:
         self.name = name
         self.address = address
         self.session = world.random.getrandbits(63) + 1
+        zone = world.zones[len(world.processes) % len(world.zones)]
         self.machine = Agreement(
-            MemberInfo(self.session, name, 1, *address, world.random.choice(world.zones), most=world.most),
+            MemberInfo(self.session, name, 1, *address, zone, most=world.most),
             group="orders",
             protocol=world.protocol,
             rng=world.random,

@@ -7,7 +7,7 @@ but a challenge.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from stablecast.engine.incoming import Incoming
 from stablecast.engine.introductions import Introductions
@@ -69,22 +69,28 @@ class Mail:
         """Tell whether a process of the group has answered from an address."""
         return self._introductions.session_at(address) != 0
 
-    def open(
-        self, datagram: bytes, address: Address, now: float
-    ) -> tuple[int, list[WholeFrame] | list[TrustFrame]]:
-        """Return who sealed a datagram, and the frames that are taken from it, if any."""
+    def open(self, datagram: bytes, address: Address, now: float) -> tuple[int, Iterable[WholeFrame]]:
+        """Return who sealed a datagram, and the frames that are taken from it, if any.
+
+        A stranger that answers a challenge is trusted from there on, so what it sends in the same datagram
+        counts: the frames are to be taken one after the other.
+        """
         opened = self._in.open(datagram, address)
         if opened is None:
             return 0, []
         session, frames = opened
         if not self._introductions.trusts(session):
-            return session, list(self._of_stranger(frames, address, now))
+            return session, self._of_stranger(frames, session, address, now)
         self.known.heard(session)
         return session, self._in.whole(frames, session)
 
-    def _of_stranger(self, frames: list[AnyFrame], address: Address, now: float) -> Iterator[TrustFrame]:
+    def _of_stranger(
+        self, frames: list[AnyFrame], session: int, address: Address, now: float
+    ) -> Iterator[WholeFrame]:
         for frame in frames:
-            if not isinstance(frame, Introduction):
+            if self._introductions.trusts(session):
+                yield from self._in.whole([frame], session)
+            elif not isinstance(frame, Introduction):
                 self._counters.untrusted += 1
             elif self._introductions.may_answer(frame, address, now):
                 yield frame

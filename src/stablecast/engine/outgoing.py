@@ -49,6 +49,7 @@ class Outgoing:
         self._for_all: list[bytes] = []
         self._for_audience: list[bytes] = []
         self._for_rank: dict[int, list[bytes]] = {}
+        self._for_address: dict[tuple[Address, int], list[bytes]] = {}
 
     def data(self, run: Run) -> None:
         """Have a run of this member's messages sent to all who receive them."""
@@ -80,11 +81,10 @@ class Outgoing:
         self._for_audience.append(packed)
 
     def to_address(self, frame: AnyFrame, address: Address, session: int) -> None:
-        """Have a frame sent at once; a trial of the way fills its datagram."""
+        """Have a frame sent to a process; a trial of the way fills its datagram."""
         packed = encode(self._filled(frame) if isinstance(frame, Trial | TrialPassed) else frame)
         self._counters.control_bytes += len(packed)
-        for piece in self._fitting(packed):
-            self._send([piece], [address], session)
+        self._for_address.setdefault((address, session), []).append(packed)
 
     @property
     def has_data(self) -> bool:
@@ -106,6 +106,8 @@ class Outgoing:
 
     def flush(self, here: InView | None) -> None:
         """Let the frames go that have gathered, as many in a datagram as fit."""
+        if self._for_address:
+            self._flush_addresses()
         for_all, for_audience, by_rank = self._for_all, self._for_audience, self._for_rank
         if for_audience:
             self._for_audience = []
@@ -125,6 +127,12 @@ class Outgoing:
                     for group in self._fitted(frames):
                         self._send(group, [to.address], to.session)
 
+    def _flush_addresses(self) -> None:
+        waiting, self._for_address = self._for_address, {}
+        for (address, session), frames in waiting.items():
+            for group in self._fitted(frames):
+                self._send(group, [address], session)
+
     def _send(self, frames: list[bytes], to: Sequence[Address], session: int) -> None:
         self.datagrams.append(Datagram(self._seal.close(pack_encoded(frames, session)), to, False))
 
@@ -136,10 +144,6 @@ class Outgoing:
         short = msgspec.structs.replace(frame, padding=bytes(LONG_PADDING))
         padding = bytes(LONG_PADDING + self._room - len(encode(short)))
         return msgspec.structs.replace(frame, padding=padding)
-
-    def _fitting(self, packed: bytes) -> list[bytes]:
-        """Return a frame as it is, or in pieces if it does not fit into a datagram."""
-        return [packed] if len(packed) <= self._room else cut(packed, self._room)
 
     def _fitted(self, frames: list[bytes]) -> list[list[bytes]]:
         groups: list[list[bytes]] = []

@@ -18,6 +18,9 @@ from stablecast.membership.view import Address
 TRIALS_FOR = 0.8
 """Share of the time for joining in which no trial was answered, and after which there is no hope."""
 
+SPONSORED_FROM = 64
+"""Members of a view from which on they share the work of telling it to newcomers."""
+
 LONGEST_TRIP = 2.0
 """Seconds for one's way that a leader believes at most."""
 
@@ -87,10 +90,23 @@ def _try_out(state: State, frame: Join, sender: Peer, now: float) -> None:
     if visitor.ready is not None:
         return
     if now - visitor.first < TRIALS_FOR * state.timing.join_timeout:
-        state.send(Trial(_microseconds(now)), sender)
+        visitor.sponsor = visitor.sponsor or _sponsor(state)
+        state.send(Trial(_microseconds(now), sponsor=visitor.sponsor), sender)
     else:
         state.lobby.drop(sender.session)
         state.send(Refuse(NOT_RECEIVED.format(*sender.address)), sender)
+
+
+def _sponsor(state: State) -> int:
+    """Return who tells a newcomer the whole view: in a large group not always the leader.
+
+    The newcomer trusts the leader, and so whom it names here.
+    """
+    view = state.here.view
+    if len(view.members) < SPONSORED_FROM:
+        return 0
+    chosen = view.sessions[int(state.rng.random() * len(view.members))]
+    return 0 if chosen == state.me.session else chosen
 
 
 def on_trial_passed(state: State, frame: TrialPassed, sender: Peer, now: float) -> None:

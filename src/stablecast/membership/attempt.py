@@ -34,6 +34,9 @@ picoseconds from its beginning, and 64 bits hold 106 days of them."""
 ANNOUNCE_FOR = 5.0
 """Seconds for which INSTALL is repeated; who lacks it then finds out by other means."""
 
+TOLD_AGAIN = 4096
+"""Members that those who join and do not answer are told of in one repetition, all of them together."""
+
 FAREWELLS_MOST = 64
 """How many of those who failed are told so; the others, if they live, find out by other means."""
 
@@ -146,10 +149,21 @@ def ask(state: State, change: Change, ranks: int) -> None:
         passing.spread(state, Prepare(change.proposal, change.old.id, way), roll, way)
         return
     passing.spread(state, msgspec.structs.replace(change.sync, way=way), roll, way)
-    if change.coming is not None and change.coming.view is not None:
-        admission = for_joiner(change.coming, change.coming.view)
-        for joiner in change.awaited_joiners:
+    if change.coming is not None and change.coming.view is not None and change.joiners:
+        admission = for_joiner(change.coming, change.coming.view, state.me.address)
+        for joiner in _whom_to_tell(state, change, change.sync, len(change.coming.view.members)):
             state.send(admission, joiner)
+
+
+def _whom_to_tell(state: State, change: Change, sync: Sync, size: int) -> list[MemberInfo]:
+    """Return those who join whom the leader tells itself: at first its own, then some that do not answer."""
+    if not change.turn:
+        mine = change.old.rank_of(state.me.session)
+        return [joiner for joiner, rank in zip(change.joiners, sync.sponsors, strict=True) if rank == mine]
+    late = change.awaited_joiners
+    most = max(1, TOLD_AGAIN // size)
+    first = change.turn * most % len(late) if late else 0
+    return (late[first:] + late[:first])[:most]
 
 
 def advance(state: State, change: Change, now: float) -> None:
@@ -174,7 +188,8 @@ def _begin_sync(state: State, change: Change, now: float) -> None:
     for member in change.members(change.excluded):
         state.outlook.remember(member.address, now)
     joiners = () if view is None else view.members[len(stay) :]
-    sync = _sync(state, change, view, _reason(state.here, change, joiners, now))
+    sponsors = _sponsors(state, change, visitors)
+    sync = _sync(state, change, view, _reason(state.here, change, joiners, now), sponsors)
     coming = after_sync(change.old, state.here.base, sync)
     if coming is None:
         raise RuntimeError("a leader's own SYNC does not fit its view")
@@ -191,7 +206,14 @@ def _next_view(state: State, change: Change, visitors: Sequence[Visitor]) -> Vie
     return next_view(state.new_view_id(), epoch, change, asking, group=state.group, receives=receives)
 
 
-def _sync(state: State, change: Change, view: View | None, reason: str) -> Sync:
+def _sponsors(state: State, change: Change, visitors: Sequence[Visitor]) -> tuple[int, ...]:
+    """Return who tells those who join, by rank: the leader if nobody else was named, or that one is gone."""
+    me, ranks = change.old.rank_of(state.me.session), change.old.ranks
+    named = (ranks.get(visitor.sponsor, me) for visitor in visitors)
+    return tuple(rank if holds(change.survivors, rank) else me for rank in named)
+
+
+def _sync(state: State, change: Change, view: View | None, reason: str, sponsors: tuple[int, ...]) -> Sync:
     """Return what the second phase asks for, with the cut of all answers."""
     old, survivors = change.old, change.survivors
     return Sync(
@@ -204,6 +226,7 @@ def _sync(state: State, change: Change, view: View | None, reason: str) -> Sync:
         left=packed(change.leavers),
         reason=reason,
         places=state.outlook.shared(view),
+        sponsors=sponsors,
     )
 
 

@@ -64,10 +64,10 @@ def _next_view(old: View, delta: Delta) -> View | None:
     return view if digest_of(view) == delta.digest else None
 
 
-def for_joiner(coming: Coming, view: View) -> Admission:
+def for_joiner(coming: Coming, view: View, leader: Address) -> Admission:
     """Return what lets a process in."""
     numbers = tuple((rank, *sent) for rank, sent in enumerate(coming.numbers) if sent != (0, 0))
-    return Admission(coming.proposal, view, numbers, coming.reason, coming.places)
+    return Admission(coming.proposal, leader, view, numbers, coming.reason, coming.places)
 
 
 def after_admission(frame: Admission) -> Coming | None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from stablecast.membership import passing
 from stablecast.membership.actions import GetUpTo, StopSending, TrustSessions
-from stablecast.membership.coming import Coming, after_sync
+from stablecast.membership.coming import Coming, after_sync, for_joiner
 from stablecast.membership.cuts import report_of
 from stablecast.membership.messages import (
     Admission,
@@ -134,8 +134,21 @@ def _follow_sync(state: State, here: InView, promise: Promise, frame: Sync, send
             leader = passing.leader_of(frame.proposal, frame.way)
             state.send(Elsewhere(frame.proposal, 0), leader)  # it goes on without this process
             return
+        _tell_newcomers(state, here, frame, coming)
     passing.pass_on(state, frame, Step.SYNC, here.view.members, frame.way, sender, now)
     gather_synced(state, now)
+
+
+def _tell_newcomers(state: State, here: InView, frame: Sync, coming: Coming) -> None:
+    """Let those in who are this member's to tell."""
+    if frame.delta is None or coming.view is None:
+        return
+    mine = here.view.rank_of(state.me.session)
+    newcomers = [m for m, rank in zip(frame.delta.joined, frame.sponsors, strict=False) if rank == mine]
+    if newcomers:
+        admission = for_joiner(coming, coming.view, (frame.way.host, frame.way.port))
+        for newcomer in newcomers:
+            state.send(admission, newcomer)
 
 
 def gather_synced(state: State, now: float) -> None:
@@ -153,10 +166,10 @@ def on_sync_outside(state: State, frame: Sync, _sender: Peer, _now: float) -> No
     say_elsewhere(state, frame.proposal, frame.old, passing.leader_of(frame.proposal, frame.way))
 
 
-def decline(state: State, frame: Admission, sender: Peer, _now: float) -> None:
+def decline(state: State, frame: Admission, _sender: Peer, _now: float) -> None:
     """Tell a leader that wants to let this process in, and is too late with it, where it is."""
     if state.past.installed_by != frame.proposal:
-        state.send(Elsewhere(frame.proposal, state.view_id), sender)
+        state.send(Elsewhere(frame.proposal, state.view_id), Peer(frame.proposal[1], frame.leader))
 
 
 def accept(state: State, here: InView, promise: Promise, coming: Coming, now: float) -> bool:

@@ -1,8 +1,9 @@
 """Getting into a view: asking contacts, being let in, or beginning alone; ``admit`` has the other side.
 
 A process without a view asks its contacts again and again, and whomever they name.  A leader that lets it in
-sends it an ADMISSION, which it accepts at once, since it has nothing to fetch; several may, and the last one
-that was accepted counts.  The view begins with INSTALL, or with the first frame in it (``install``).
+sends it an ADMISSION, or has one of its members send it.  It accepts that at once, since it has nothing to
+fetch; several leaders may let it in, and the last one that was accepted counts.  The view begins with
+INSTALL, or with the first frame in it (``install``).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def met(state: State, address: Address, *, is_answer: bool) -> None:
         moves.ask_contact(state, address)
 
 
-def on_admission(state: State, frame: Admission, sender: Peer, now: float) -> None:
+def on_admission(state: State, frame: Admission, _sender: Peer, now: float) -> None:
     """Accept the view that it lets this process into."""
     search, coming = state.seeking, after_admission(frame)
     mine = frame.view.member(state.me.session)
@@ -48,7 +49,7 @@ def on_admission(state: State, frame: Admission, sender: Peer, now: float) -> No
         search.accepted, search.accepted_at = Accepted(coming, has_cut=True), now
         search.deadline = max(search.deadline, now + state.timing.join_timeout)
         state.out.append(TrustSessions(frozenset(frame.view.sessions)))
-    state.send(Synced(frame.proposal), sender)
+    state.send(Synced(frame.proposal), Peer(frame.proposal[1], frame.leader))
 
 
 def _may_switch_to(state: State, frame: Admission, search: Search, now: float) -> bool:
@@ -64,6 +65,8 @@ def on_trial(state: State, frame: Trial, sender: Peer, now: float) -> None:
     if not search.is_tried:
         search.is_tried = True
         search.deadline = max(search.deadline, now + state.timing.join_timeout)
+    if frame.sponsor:
+        state.out.append(TrustSessions(frozenset({frame.sponsor})))
     state.send(TrialPassed(frame.stamp), sender)
 
 

@@ -47,6 +47,8 @@ class Visitor:
     """When it passed a trial; None while it has not."""
     trip: float = 0.0
     """Seconds that the trial and its answer took."""
+    sponsor: int = 0
+    """Session of the member that tells it the whole view, in the leader's place; 0 for the leader."""
     has_answered: bool = False
     """Whether it has answered a SYNC, in an attempt that others have spoilt."""
 

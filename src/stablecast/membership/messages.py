@@ -119,12 +119,16 @@ class Sync(Frame, tag=25, frozen=True):
     """Why the old view ends, for people."""
     places: tuple[tuple[str, Whole], ...] = ()
     """Where members were that failed lately, in case they come back."""
+    sponsors: tuple[Whole, ...] = ()
+    """Who tells those who join, in their order: ranks of the old view."""
 
 
 class Admission(Frame, tag=38, frozen=True):
     """What SYNC is to members, to a process that joins: it is to be in this view."""
 
     proposal: Proposal
+    leader: tuple[str, Whole]
+    """Where the answer goes."""
     view: View
     numbers: tuple[tuple[Whole, Whole, Whole], ...]
     """Rank, parts and messages so far of each member that has sent any."""
@@ -219,6 +223,8 @@ class Trial(Frame, tag=35, frozen=True):
     """The sender's clock in microseconds."""
     padding: bytes = b""
     """What fills the datagram."""
+    sponsor: Word = 0
+    """Session of a member that may send the whole view in the leader's place; 0 for none."""
 
 
 class TrialPassed(Frame, tag=36, frozen=True):

@@ -3,9 +3,8 @@
 Every kind of frame is listed for every phase, also where it is out of place and ignored, and
 ``docs/live-internals.md`` has the same table in words.  ``Phase`` says what the phases are.
 
-Two things come before the table.  ADMISSION counts only from the process whose proposal it is of.  And a
-frame that names a view proves that the view has begun: a process that has agreed to be in it begins it
-first, so what the table is asked for is the phase after that.
+One thing comes before the table.  A frame that names a view proves that the view has begun: a process that
+has agreed to be in it begins it first, so what the table is asked for is the phase after that.
 """
 
 from __future__ import annotations
@@ -122,8 +121,6 @@ TABLE: Mapping[tuple[type[Frame], Phase], Callable[[State, Any, Peer, float], No
 
 def take(state: State, frame: MembershipFrame, sender: Peer, now: float) -> None:
     """Take in a frame from a trusted session."""
-    if isinstance(frame, Admission) and sender.session != frame.proposal[1]:
-        return
     named = _view_named(frame)
     if named:
         install.if_begun(state, named, now)
