@@ -267,7 +267,7 @@ def _complete(state: State, change: Change, coming: Coming, now: float) -> None:
     roll = change.old.members if view is None else view.members
     waiting = change.survivors if view is None else (1 << len(roll)) - 1
     waiting &= ~passing.rank_in(roll, state.me.session)
-    state.announcement = Announcement(change.proposal, roll, waiting, now + ANNOUNCE_FOR)
+    state.announcement = Announcement(change.proposal, roll, waiting, now, now + ANNOUNCE_FOR)
     announce(state, state.announcement)
     _bid_farewell(state, change)
     if holds(change.survivors, change.old.rank_of(state.me.session)):

@@ -27,6 +27,9 @@ TRIPS_OF_A_JOINER = 3
 GIVES_UP_AFTER = 2
 """Times for flushing after which a member goes on alone that lacks what next views have."""
 
+REPEATS_AFTER = 0.5
+"""Nothing is repeated sooner after it was sent first, as a share of the time between repetitions."""
+
 ASK_ALL_EVERY = 10
 """Those who have answered are asked again only every so many repetitions."""
 
@@ -163,12 +166,12 @@ def repeat(state: State, now: float) -> None:
         _step_aside(state, now)  # no leader has left this process out: there may be several, in turns
     if state.change is not None:
         _drop_unresponsive(state, state.change, now)
-    change = state.change
-    if change is not None:
+    change, since = state.change, now - REPEATS_AFTER * state.timing.repeat_every
+    if change is not None and change.since <= since:
         change.turn += 1
         asks_all = change.turn % ASK_ALL_EVERY == 0
         attempt.ask(state, change, change.participants if asks_all else change.awaited)
-    if state.announcement is not None:
+    if state.announcement is not None and state.announcement.since <= since:
         state.announcement.turn += 1
         attempt.announce(state, state.announcement)
     _check_announcement(state, now)

@@ -39,14 +39,13 @@ class Outlook:
 
     def shared(self, view: View | None) -> tuple[Address, ...]:
         """Return where lost members were that a new view does not have."""
-        here = set() if view is None else {member.address for member in view.members}
+        here = {} if view is None else view.at
         return tuple(a for a in reversed(self._departed) if a not in here)[:MOST_SHARED]
 
     def places(self, view: View, now: float) -> list[Address]:
         """Return where somebody may be who is not in this view."""
         self._departed = {a: since for a, since in self._departed.items() if now - since < REMEMBERED_FOR}
-        here = {member.address for member in view.members}
-        return [a for a in dict.fromkeys((*self._contacts, *self._departed)) if a not in here]
+        return [a for a in dict.fromkeys((*self._contacts, *self._departed)) if a not in view.at]
 
     def next_places(self, view: View, now: float) -> list[Address]:
         """Return whom to probe in this round."""

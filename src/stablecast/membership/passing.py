@@ -9,7 +9,7 @@ from stablecast.membership.messages import Flushed, Install, Installed, Prepare,
 from stablecast.membership.rank_sets import packed, unpacked
 from stablecast.membership.state import Peer, State
 from stablecast.membership.view import MemberInfo
-from stablecast.membership.waves import PATIENCE_S, Relay, Step, branch_at, branch_of, order_of, way_to
+from stablecast.membership.waves import Relay, Step, branch_at, branch_of, order_of, patience, way_to
 
 
 def leader_of(proposal: Proposal, way: Way) -> Peer:
@@ -44,9 +44,9 @@ def pass_on(
     branch = branch_at(roll, frame.proposal[1], way, rank)
     for child in branch.children:
         state.send(frame, roll[child])
-    patience = PATIENCE_S * branch.height
+    waits = patience(branch, state.timing.repeat_every)
     before = state.relay
-    relay = Relay(frame.proposal, step, sender, branch.below | 1 << rank, patience, now + patience)
+    relay = Relay(frame.proposal, step, sender, branch.below | 1 << rank, waits, now + waits)
     if before is not None and (before.proposal, before.step) == (relay.proposal, relay.step):
         relay.answered, relay.report = before.answered, before.report
     state.relay = relay
@@ -63,7 +63,7 @@ def gather(state: State, relay: Relay, ranks: int, now: float, report: Flushed |
     relay.answered |= ranks
     if report is not None:
         relay.report = report if relay.report is None else merged(relay.report, report)
-    if relay.is_complete and relay.has_news:
+    if relay.is_complete and not relay.is_told:
         _tell(state, relay)
     elif relay.due <= now:  # what is late goes on together
         relay.due = now + relay.patience

@@ -45,6 +45,8 @@ class Announcement:
     """Whom it is for: the members of the next view, or of the one that dissolves."""
     waiting: int
     """Who has not confirmed it: a set of ranks in the roll."""
+    since: float
+    """When it was sent first."""
     until: float
     turn: int = 0
     """How often it was repeated."""

@@ -36,8 +36,11 @@ DIRECTLY = 8
 """So many are asked by the leader itself."""
 WIDER_EVERY = 4
 """Repetitions after which a tree becomes wider, by ``DEGREE``."""
-PATIENCE_S = 0.025
-"""Seconds that a member waits for the answers of those below it, for each level of them."""
+PATIENCE = 0.25
+"""For how long a member waits for the answers of those below it, for each level of them, as a share of the
+time between repetitions."""
+PATIENCE_MOST = 0.75
+"""The same for all levels: it answers before it is asked again."""
 
 
 class Step(Enum):
@@ -99,6 +102,11 @@ def _levels(count: int, degree: int) -> int:
     return levels
 
 
+def patience(branch: Branch, repeat_every: float) -> float:
+    """Return for how long a member waits for the answers of those below it."""
+    return repeat_every * min(PATIENCE * max(branch.height, 1), PATIENCE_MOST)
+
+
 @dataclass(slots=True)
 class Relay:
     """What a member has heard from below in one step of a change, and has told."""
@@ -121,6 +129,11 @@ class Relay:
     def is_complete(self) -> bool:
         """Whether all have answered."""
         return not self.awaited & ~self.answered
+
+    @property
+    def is_told(self) -> bool:
+        """Whether all who are awaited were in an answer; others, asked in an earlier repetition, may follow."""
+        return not self.awaited & ~self.told
 
     @property
     def has_news(self) -> bool:
