@@ -7,11 +7,11 @@
 Groups run in virtual time, on a star of links that take 0.5 ms, so that it is 1 ms from member to member, and
 with 100 messages of 100 bytes a second in the whole group.  Each run is a process of its own.
 
-``crash``: a member crashes.  The time is from the leader's first suspicion until the last member has begun
-the view without it.  ``join``: 100 processes begin to join in the same moment.  The time is from then until
+``crash``: a member crashes, and the leader is told so, as by its failure detector.  The time is from then until
+the last member has begun the view without it.  ``join``: 100 processes begin to join in the same moment.  The time is from then until
 all are in one view; changes are the views in between and the last one.  Datagrams and bytes are those of
 membership and of introductions, without signs of life, of the member that has sent and received most of them,
-from the first suspicion or the first JOIN until a second after the last member has begun the view.
+from then, or the first JOIN, until 0.3 s after the last member has begun the view.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from stablecast.engine.engine import Engine
 from stablecast.engine.outgoing import Outgoing
 from stablecast.engine.warm import warm
 from stablecast.membership.actions import Begin
-from stablecast.membership.agreement import Agreement
 from stablecast.membership.view import Address
 from stablecast.simulate.live.driver import PS_PER_S, LiveDriver
 from stablecast.simulate.live.options import live_setup
@@ -39,12 +38,13 @@ WHAT = ("crash", "join")
 JOINERS = 100
 RATE_PER_S = 100.0
 LINK_US = 500.0
-BEGINS_S = 1.0
-"""When the fault happens: every member asks before how long its ways are."""
-FAIL_AFTER_S = 2.0
+BEGINS_S = 0.5
+"""When the fault happens, or the first JOIN."""
+SUSPECTED_S = 0.55
+"""When the leader is told of a crash."""
 LIMIT_S = 60.0
 SLICE_S = 0.005
-AFTER_S = 1.0
+AFTER_S = 0.3
 """Seconds after the last beginning for which datagrams are counted."""
 
 
@@ -53,7 +53,6 @@ class Counts:
 
     def __init__(self) -> None:
         self.is_counting = False
-        self.suspected_at: float | None = None
         self.begun: dict[int, float] = {}
         """When each process began its last view, by session."""
         self.views: set[int] = set()
@@ -65,7 +64,7 @@ class Counts:
     def watch(self, driver: LiveDriver) -> None:
         """Count what these engines do."""
         of: dict[int, Address] = {}
-        flush, suspect, begin = Outgoing._flush_addresses, Agreement.suspect, Engine._begin
+        flush, begin = Outgoing._flush_addresses, Engine._begin
 
         def counted(out: Outgoing) -> None:
             before = len(out.datagrams)
@@ -82,11 +81,6 @@ class Counts:
                     count[address] += 1
                     size[address] += len(data)
 
-        def suspecting(agreement: Agreement, sessions: frozenset[int], now: float) -> Any:
-            if sessions and agreement.leads and self.suspected_at is None:
-                self.suspected_at, self.is_counting = now, True
-            return suspect(agreement, sessions, now)
-
         def beginning(engine: Engine, action: Begin, now: float) -> None:
             self.begun[engine.session] = now
             if self.is_counting:
@@ -94,7 +88,7 @@ class Counts:
             begin(engine, action, now)
 
         Outgoing._flush_addresses = counted  # type: ignore[method-assign]
-        Agreement.suspect, Engine._begin = suspecting, beginning  # type: ignore[method-assign]
+        Engine._begin = beginning  # type: ignore[method-assign]
 
     def largest(self) -> tuple[int, int]:
         """Return the datagrams and the bytes, both ways, of the members that have most of each."""
@@ -118,7 +112,6 @@ def run(what: str, members: int, asked: argparse.Namespace) -> dict[str, float]:
             "rate_per_s": RATE_PER_S / senders,
             "data_bytes": 100,
             "seconds": LIMIT_S,
-            "fail_after": FAIL_AFTER_S,
             "seed": asked.seed,
             "faults": f"{fault} at {BEGINS_S * 1e3:g}",
         }
@@ -128,16 +121,18 @@ def run(what: str, members: int, asked: argparse.Namespace) -> dict[str, float]:
     driver, counts = LiveDriver(setup), Counts()
     driver.begin()
     counts.watch(driver)
-    now = BEGINS_S - SLICE_S
-    _run_until(driver, now)
-    counts.is_counting = what == "join"
+    began = now = BEGINS_S if what == "join" else SUSPECTED_S
+    _run_until(driver, now - SLICE_S)
+    counts.is_counting = True
+    if what == "crash":
+        gone = driver.past[0].session
+        driver.calendar.add(round(now * PS_PER_S), 0, lambda: _tell_leader(driver, gone))
     expected = members - 1 if what == "crash" else members + JOINERS
     while not _is_one_view(driver, expected):
         now += SLICE_S
         _run_until(driver, now)
         if now > LIMIT_S:
             sys.exit(f"{what} with {members} members: no view of all after {LIMIT_S:g} s")
-    began = BEGINS_S if what == "join" or counts.suspected_at is None else counts.suspected_at
     seconds = max(counts.begun.values()) - began
     _run_until(driver, now + AFTER_S)
     datagrams, size = counts.largest()
@@ -152,6 +147,16 @@ def run(what: str, members: int, asked: argparse.Namespace) -> dict[str, float]:
 def _run_until(driver: LiveDriver, seconds: float) -> None:
     while driver.calendar.run(round(seconds * PS_PER_S), 1 << 20):
         pass
+
+
+def _tell_leader(driver: LiveDriver, gone: int) -> None:
+    """Let the first member suspect one, as when its failure detector does."""
+    seat = driver.seats[0]
+    if seat.engine is not None:
+        actions = seat.engine.agreement.suspect(frozenset({gone}), driver.now_s)
+        seat.engine._do(actions, driver.now_s)
+        seat.engine._after(driver.now_s)
+        driver._do(seat)
 
 
 def _is_one_view(driver: LiveDriver, expected: int) -> bool:

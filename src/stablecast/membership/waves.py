@@ -132,7 +132,7 @@ class Relay:
 
     @property
     def is_told(self) -> bool:
-        """Whether all who are awaited were in an answer; others, asked in an earlier repetition, may follow."""
+        """Whether all who are awaited were in an answer; those who were asked before may follow."""
         return not self.awaited & ~self.told
 
     @property
