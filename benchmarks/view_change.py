@@ -7,11 +7,12 @@
 Groups run in virtual time, on a star of links that take 0.5 ms, so that it is 1 ms from member to member, and
 with 100 messages of 100 bytes a second in the whole group.  Each run is a process of its own.
 
-``crash``: a member crashes, and the leader is told so, as by its failure detector.  The time is from then until
-the last member has begun the view without it.  ``join``: 100 processes begin to join in the same moment.  The time is from then until
-all are in one view; changes are the views in between and the last one.  Datagrams and bytes are those of
-membership and of introductions, without signs of life, of the member that has sent and received most of them,
-from then, or the first JOIN, until 0.3 s after the last member has begun the view.
+``crash``: a member crashes, and the leader is told so, as by its failure detector.  The time is from then
+until the last member has begun the view without it.  ``join``: 100 processes begin to join in the same
+moment.  The time is from then until all are in one view; changes are the views in between and the last one.
+
+Datagrams and bytes are those of membership and of introductions, without signs of life, of the member that
+has sent and received most of them, from the same moment until 0.3 s after the last member has begun the view.
 """
 
 from __future__ import annotations
