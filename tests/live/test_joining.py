@@ -7,7 +7,7 @@ import sys
 import threading
 
 import pytest
-from live_groups import join, play
+from live_groups import UNHURRIED, join, play, until
 
 import stablecast
 from stablecast.engine import warm as warming
@@ -15,6 +15,7 @@ from stablecast.errors import InvalidInput, JoinFailed
 from stablecast.live.injection import InjectedTransport, Injection
 from stablecast.live.udp import UdpTransport
 from stablecast.membership.actions import Timing
+from stablecast.membership.view import format_address
 from stablecast.testing import Network
 
 HASTY = Timing(join_timeout=0.5)
@@ -179,3 +180,24 @@ def test_processes_that_all_look_for_each_other_still_begin_one_group():
         return await each
 
     play(scenario)
+
+
+def test_processes_that_start_at_once_with_the_same_seeds_come_together_in_few_views():
+    async def scenario():
+        network, loop = Network(), asyncio.get_running_loop()
+        began = loop.time()
+        transports = [network.transport(f"m{k}") for k in range(24)]
+        seeds = [format_address(transport.address) for transport in transports[:3]]
+        joining = [
+            stablecast.join("orders", transport=transport, seeds=seeds, pace=UNHURRIED)
+            for transport in transports
+        ]
+        groups = await asyncio.gather(*joining)
+        await until(lambda: all(len(group.members) == len(groups) for group in groups))
+        seconds, views = loop.time() - began, [group.stats().views for group in groups]
+        await asyncio.gather(*(group.close() for group in groups))
+        return seconds, max(views)
+
+    seconds, views = play(scenario)
+    assert seconds < Timing().bootstrap_after + 0.5
+    assert views <= 3

@@ -204,9 +204,13 @@ class Agreement:
         if state.phase is Phase.DONE:
             return None
         timers = state.timers
-        probe_at = None if state.in_view is None else state.in_view.probe_at
-        times = (probe_at, timers.tick_at, timers.gather_at, passing.due_at(state))
-        return min((at for at in times if at is not None), default=None)
+        at = None if state.in_view is None else state.in_view.probe_at
+        if timers.tick_at is not None and (at is None or timers.tick_at < at):
+            at = timers.tick_at
+        if timers.gather_at is not None and (at is None or timers.gather_at < at):
+            at = timers.gather_at
+        due = passing.due_at(state)
+        return due if due is not None and (at is None or due < at) else at
 
     def handle_timer(self, now: float) -> list[Action]:
         """Do what is due."""
