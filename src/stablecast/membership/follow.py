@@ -194,7 +194,12 @@ def is_synced(promise: Promise) -> bool:
 
 
 def say_elsewhere(state: State, proposal: Proposal, meant: int, to: Peer) -> None:
-    """Tell who works on a view that is over here: how it ended, and where this process is now."""
+    """Tell who works on a view that is over here: how it ended, and where this process is now.
+
+    Who has ended it itself knows that: then this is a repetition that came late.
+    """
+    if state.past.ended.get(meant) == proposal:
+        return
     if meant in state.past.ended:
         state.send(Install(state.past.ended[meant]), to)
     state.send(Elsewhere(proposal, state.view_id), to)

@@ -17,6 +17,7 @@ from stablecast.membership.place import Phase
 from stablecast.membership.rank_sets import NOBODY, unpacked
 from stablecast.membership.state import NOTHING, Peer, State
 from stablecast.membership.view import MemberInfo
+from stablecast.membership.waves import levels_to
 
 LARGEST_BACKOFF = 5
 """How often the wait after a refusal doubles."""
@@ -28,7 +29,8 @@ GIVES_UP_AFTER = 2
 """Times for flushing after which a member goes on alone that lacks what next views have."""
 
 REPEATS_AFTER = 0.5
-"""Nothing is repeated sooner after it was sent first, as a share of the time between repetitions."""
+"""Nothing is repeated sooner after it was sent first, as a share of the time between repetitions, for each
+level of the tree."""
 
 ASK_ALL_EVERY = 10
 """Those who have answered are asked again only every so many repetitions."""
@@ -166,15 +168,21 @@ def repeat(state: State, now: float) -> None:
         _step_aside(state, now)  # no leader has left this process out: there may be several, in turns
     if state.change is not None:
         _drop_unresponsive(state, state.change, now)
-    change, since = state.change, now - REPEATS_AFTER * state.timing.repeat_every
-    if change is not None and change.since <= since:
+    change = state.change
+    if change is not None and _is_overdue(state, change.since, change.participants, now):
         change.turn += 1
         asks_all = change.turn % ASK_ALL_EVERY == 0
         attempt.ask(state, change, change.participants if asks_all else change.awaited)
-    if state.announcement is not None and state.announcement.since <= since:
-        state.announcement.turn += 1
-        attempt.announce(state, state.announcement)
+    announcement = state.announcement
+    if announcement is not None and _is_overdue(state, announcement.since, announcement.waiting, now):
+        announcement.turn += 1
+        attempt.announce(state, announcement)
     _check_announcement(state, now)
+
+
+def _is_overdue(state: State, since: float, ranks: int, now: float) -> bool:
+    """Tell whether answers of so many could be there by now, if nothing was lost."""
+    return now - since >= REPEATS_AFTER * state.timing.repeat_every * levels_to(ranks.bit_count())
 
 
 def _drop_unresponsive(state: State, change: Change, now: float) -> None:

@@ -94,6 +94,11 @@ def branch_at(roll: Sequence[MemberInfo], leader: int, way: Way, rank: int) -> B
     return branch_of(order, order.index(rank) + 1, way.degree) if rank in order else NOTHING_BELOW
 
 
+def levels_to(count: int) -> int:
+    """Return how many levels the first tree of so many members has, at least one."""
+    return 1 if count <= DIRECTLY else _levels(count, DEGREE)
+
+
 def _levels(count: int, degree: int) -> int:
     """Return how many levels a tree has below a root with so many below it."""
     levels, width = 0, degree
