@@ -37,7 +37,7 @@ FRAMES: list[wire.AnyFrame] = [
     Join(MEMBERS[0], "gsgc"),
     Redirect("192.0.2.1", 7001),
     Sync((3, 2), 8, View(9, 3, MEMBERS, GROUP, {"m2": 1}), (1, 2, 3), PEERS, ((1, 1), (2, 2), (3, 3))),
-    Alive(9, (1, 2, 3), (4, 5, 6), (4, 4, 4), True),
+    Alive(9, 3, ((0, 4, 4), (2, 6, 4)), True, news=((1, 2, 7),)),
 ]
 
 
