@@ -121,7 +121,7 @@ def test_a_suspicion_goes_to_all_neighbours_once_however_often_it_comes():
     for now in (0.1, 0.2, 0.3):
         detector.hear_news([(60, SUSPECTED, 4)], teller, now)
         said = passed_on(detector, now)
-        assert said == ({rank: ((60, SUSPECTED, 4),) for rank in detector.watched} if now == 0.1 else {})
+        assert said == (dict.fromkeys(detector.watched, ((60, SUSPECTED, 4),)) if now == 0.1 else {})
 
 
 def test_who_knows_a_larger_count_says_so_to_who_tells_of_a_suspicion_and_passes_nothing_on():
@@ -142,7 +142,7 @@ def test_a_larger_count_ends_a_suspicion_and_its_end_is_passed_on_once():
     detector.hear_news([(60, LIVES, 4)], teller, 0.1)
     assert passed_on(detector, 0.1) == {}
     detector.hear_news([(60, LIVES, 5)], teller, 0.2)
-    assert passed_on(detector, 0.2) == {rank: ((60, LIVES, 5),) for rank in detector.watched}
+    assert passed_on(detector, 0.2) == dict.fromkeys(detector.watched, ((60, LIVES, 5),))
     detector.hear_news([(60, LIVES, 5)], teller, 0.3)
     assert passed_on(detector, 0.3) == {}
     detector.hear_news([(60, SUSPECTED, 4)], teller, 0.4)
