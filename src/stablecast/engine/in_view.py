@@ -238,7 +238,7 @@ class InView:
 
     def next_timer(self) -> float:
         """Return when ``handle_timer`` is to be called."""
-        at = min(self.signs.next_timer(), self.data.next_timer())
+        at = min(self.detector.next_tick, self.detector.passing_on.at, self.data.next_timer())
         tracked = None if self.data.limit is not None else self.tracker.next_timer()
         return at if tracked is None else min(at, tracked)
 
@@ -251,4 +251,5 @@ class InView:
         if now >= self.detector.next_tick:
             self.signs.tell(now)
             self.data.drop_what_others_keep(now)
-        self.signs.pass_on(now)
+        if now >= self.detector.passing_on.at:
+            self.signs.pass_on(now)

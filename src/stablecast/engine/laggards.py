@@ -51,6 +51,8 @@ class Laggards:
 
     def to_tell(self) -> tuple[Behind, ...]:
         """Return what to tell others, the latest of it if there is much."""
+        if not self._told:
+            return ()
         told = ((*key, count, *lack) for key, count, lack in self._told.fresh())
         return tuple(nlargest(MOST_BEHIND, told, key=lambda behind: behind[2]))
 

@@ -110,7 +110,8 @@ class SignsOfLife:
             self._detector.hear_news(frame.news, rank, now)
         if is_round:
             self._take_round_of(frame, rank, now)
-        self.pass_on(now)
+        if now >= self._detector.passing_on.at:
+            self.pass_on(now)
 
     def _take_round_of(self, frame: Alive, rank: int, now: float) -> None:
         self._measure(frame, rank, now)
@@ -192,16 +193,13 @@ class SignsOfLife:
 
     # Saying
 
-    def next_timer(self) -> float:
-        """Return when there is something to say."""
-        return min(self._detector.next_tick, self._detector.passing_on.at)
-
     def tell(self, now: float) -> None:
         """Tell the neighbours that this member lives; begin a round of reports if something is overdue."""
         ranks = self._detector.tick(now)
         self._links.look(self._detector.unheard(now), self._detector.count, now)
         awaited = self._data.awaited()
-        if self._data.limit is None and any(now - kept.at > self.patience for _, kept in awaited):
+        oldest_at = min((kept.at for _, kept in awaited), default=now)
+        if self._data.limit is None and now - oldest_at > self.patience:
             self._rounds.begin((source for source, _ in awaited), now)
         again, self._again = self._again, set(islice(self._data.busy, MOST_SOURCES))
         self._send(ranks, self._told_sources((*again, *self._idle_in_turn())), now)
@@ -243,6 +241,5 @@ class SignsOfLife:
 
     def pass_on(self, now: float) -> None:
         """Say at once what there is of news of who lives."""
-        if now >= self._detector.passing_on.at:
-            for rank, news in self._detector.passing_on.take_out(self._detector.watched, now):
-                self._around.to_rank(Alive(self._view, self._detector.count, news=news), rank)
+        for rank, news in self._detector.passing_on.take_out(self._detector.watched, now):
+            self._around.to_rank(Alive(self._view, self._detector.count, news=news), rank)

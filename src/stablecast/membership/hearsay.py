@@ -31,6 +31,9 @@ class Hearsay(Generic[K, V]):
         self._said: dict[K, _Said[V]] = {}
         self._now = 0.0
 
+    def __len__(self) -> int:
+        return len(self._said)
+
     def take(self, key: K, count: int, value: V, now: float) -> None:
         """Take in what was said at a count of who says it."""
         known = self._said.get(key)

@@ -47,6 +47,8 @@ class Links:
 
     def to_tell(self) -> tuple[DeadLink, ...]:
         """Return what to tell others, the latest of it if there is much."""
+        if not self._dead:
+            return ()
         dead = ((sender, receiver, count) for (sender, receiver), count, _ in self._dead.fresh())
         return tuple(nlargest(MOST_LINKS, dead, key=lambda link: link[2]))
 
