@@ -24,6 +24,7 @@ Rounds of reports
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from heapq import nsmallest
 from itertools import islice
 from typing import Protocol
 
@@ -45,6 +46,8 @@ PATIENCE_TRIPS = 4
 """Age from which on an unstable message is overdue, in seconds and in round trips, whichever is longer."""
 MOST_SOURCES = 128
 """Sources in a frame; who tells of so many may have left others out."""
+MOST_ASKED_FOR = 32
+"""Of these, sources that neighbours know less of."""
 IDLE_SOURCES = 4
 IDLE_LOOKED_AT = 32
 """Sources of which nothing goes on that a frame has, and of how many they are chosen."""
@@ -93,8 +96,10 @@ class SignsOfLife:
         self.laggards = Laggards(rank, self._size, every=detector.every)
         """Who is said to lack what is overdue."""
         self._bases = data.prefixes()
-        self._again: set[int] = set()
-        """Sources to tell in the next round, whatever goes on with them."""
+        self._asked_for: dict[int, None] = {}
+        """Sources that a neighbour knows less of, or of which it has told news."""
+        self._told_last: list[int] = []
+        """Sources of which something went on in the last round."""
         self._idle_next = 0
         self._began_at = now
         self._reported: dict[int, float] = {}
@@ -132,7 +137,7 @@ class SignsOfLife:
         if seconds is not None:
             self._trips.sample(self._sessions[rank], seconds)
         elif not self._trips.knows(self._sessions[rank]):
-            self._send([rank], self._told_sources(()), now)
+            self._send([rank], self._busy_sources(), now)
 
     def _hear_what_it_has(self, frame: Alive, rank: int, now: float) -> None:
         """Hear how far a member has come; note where it knows less than this one does."""
@@ -144,11 +149,11 @@ class SignsOfLife:
             data.has.take(rank, source, received)
             if is_stable > stable[source]:
                 if self._stability.take_stable(source, is_stable):
-                    self._again.add(source)
+                    self._asked_for[source] = None
             elif is_stable < stable[source] or (
                 received < data.streams[source].prefix and source not in data.busy
             ):
-                self._again.add(source)
+                self._asked_for[source] = None
 
     def _take_reports(self, told: Told, now: float) -> None:
         """Hear what everyone has that is in a round, and conclude what is stable if that is everyone."""
@@ -197,16 +202,28 @@ class SignsOfLife:
         """Tell the neighbours that this member lives; begin a round of reports if something is overdue."""
         ranks = self._detector.tick(now)
         self._links.look(self._detector.unheard(now), self._detector.count, now)
+        self._begin_reports(now)
+        asked_for = list(islice(self._asked_for, MOST_ASKED_FOR))
+        for source in asked_for:
+            del self._asked_for[source]
+        busy = self._busy_sources()
+        beside = (*self._told_last, *self._idle_in_turn())
+        self._send(ranks, list(islice(dict.fromkeys((*asked_for, *busy, *beside)), MOST_SOURCES)), now)
+        self._told_last = busy
+
+    def _begin_reports(self, now: float) -> None:
         awaited = self._data.awaited()
         oldest_at = min((kept.at for _, kept in awaited), default=now)
         if self._data.limit is None and now - oldest_at > self.patience:
-            self._rounds.begin((source for source, _ in awaited), now)
-        again, self._again = self._again, set(islice(self._data.busy, MOST_SOURCES))
-        self._send(ranks, self._told_sources((*again, *self._idle_in_turn())), now)
+            oldest_first = sorted(awaited, key=lambda entry: entry[1].at)
+            self._rounds.begin((source for source, _ in oldest_first), now)
 
-    def _told_sources(self, beside: Iterable[int]) -> list[int]:
-        """Return the sources to tell: of which something goes on, and these beside them."""
-        return list(islice(dict.fromkeys((*self._data.busy, *beside)), MOST_SOURCES))
+    def _busy_sources(self) -> list[int]:
+        """Return the sources of which something goes on; if these are many, those that wait for longest."""
+        if len(self._data.busy) <= MOST_SOURCES:
+            return list(self._data.busy)
+        waiting = nsmallest(MOST_SOURCES, self._data.awaited(), key=lambda entry: entry[1].at)
+        return [source for source, _ in waiting]
 
     def _idle_in_turn(self) -> Iterator[int]:
         """Yield some of the sources that have sent anything in the view, others each time."""
