@@ -44,7 +44,7 @@ FRAMES: list[wire.AnyFrame] = [
         ((0, 1, 0, 1),),
     ),
     Admission((3, 2), ("h", 1), View(9, 3, MEMBERS, GROUP, {"m2": 1}), ((0, 1, 1), (1, 2, 2), (2, 3, 3))),
-    Alive(9, (1, 2, 3), (4, 5, 6), (4, 4, 4), True),
+    Alive(9, 3, ((0, 4, 4), (2, 6, 4)), True, news=((1, 2, 7),)),
 ]
 
 

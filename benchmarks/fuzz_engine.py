@@ -105,7 +105,7 @@ class Attacked:
             here.data.prefixes(),
             [stream.highest for stream in here.data.streams],
             list(here.tracker.stable),
-            [list(here.data.has.column(source)) for source in range(here.size)],
+            [dict(here.data.has.column(source)) for source in range(here.size)],
             engine.backlog.delivered,
             self.target.transport.stats.datagrams_sent,
             engine.mail.seal.remembered(),

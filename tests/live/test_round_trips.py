@@ -4,10 +4,12 @@ import asyncio
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from live_groups import Reader, join, joined, play
 
 from stablecast.engine.results import Delivery
-from stablecast.multicast.round_trips import RoundTrips, Stamps
+from stablecast.multicast.round_trips import UNKNOWN_S, RoundTrips, Stamps
 from stablecast.testing import Faults, Network
 
 PAYLOAD = bytes(600)
@@ -134,3 +136,14 @@ def test_what_is_no_round_trip_is_no_sample(seconds):
     trips = RoundTrips()
     trips.sample(1, seconds)
     assert not trips.knows(1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0.0, 1.0)), min_size=1), st.sets(st.integers(0, 3)))
+def test_the_longest_round_trip_is_that_of_the_farthest_peer_however_they_change(samples, kept):
+    trips, known = RoundTrips(), set()
+    for session, seconds in samples:
+        trips.sample(session, seconds)
+        known.add(session)
+        assert trips.longest() == max(map(trips.mean, known))
+    trips.keep(kept)
+    assert trips.longest() == max(map(trips.mean, known & kept), default=UNKNOWN_S)

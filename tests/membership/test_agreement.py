@@ -386,7 +386,7 @@ def late_leader(world: World) -> tuple[Process, list[Process]]:
 
 
 def test_a_leader_that_was_paused_begins_a_view_that_its_members_have_left_behind():
-    world = World(27)
+    world = World(20)
     leader, others = late_leader(world)
     world.run_until(lambda: not leader.is_paused, within=10)
     world.run_until(lambda: len(leader.history) > 2, within=1)
@@ -397,7 +397,7 @@ def test_a_leader_that_was_paused_begins_a_view_that_its_members_have_left_behin
 
 
 def test_the_watch_notices_that_a_member_of_a_late_view_left_without_its_cut():
-    world = World(27)
+    world = World(20)
     leader, others = late_leader(world)
     others[0].left_with[leader.view.id][leader.view.rank_of(leader.session)] -= 1
     with pytest.raises(Broken, match="calls stable what"):

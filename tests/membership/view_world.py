@@ -234,7 +234,7 @@ class Process:
             case Alive():
                 self.does(self.machine.saw_frame_of(frame.view, now))
                 if self.view is not None and self.view.id == frame.view and self.detector is not None:
-                    self.detector.merge(frame.counters, self.view.rank_of(session), now)
+                    self.hear_sign(frame, self.view.rank_of(session), self.detector)
             case _:
                 self.does(self.machine.receive(frame, session, address, now))
 
@@ -261,7 +261,8 @@ class Process:
 
     def next_alarm(self) -> float | None:
         times = [self.machine.next_timer()]
-        times.append(self.detector.next_tick if self.detector is not None else None)
+        if self.detector is not None:
+            times += [self.detector.next_tick, self.detector.passing_on.at]
         times.append(self.fetch_at if self.fetch is not None else None)
         return min((time for time in times if time is not None), default=None)
 
@@ -269,6 +270,8 @@ class Process:
         now = self.world.now
         if self.detector is not None and now >= self.detector.next_tick:
             self.watch_others(self.detector, now)
+        if self.detector is not None:
+            self.pass_on(self.detector, now)
         timer = self.machine.next_timer()
         if timer is not None and now >= timer:
             self.does(self.machine.handle_timer(now))
@@ -278,13 +281,27 @@ class Process:
 
     def watch_others(self, detector: Detector, now: float) -> None:
         assert self.view is not None
-        alive = None
         for rank in detector.tick(now):
-            alive = alive or Alive(self.view.id, detector.counters(), (), ())
-            member = self.view.members[rank]
-            self.world.transmit(self, alive, member.address, member.session)
+            self.tell(Alive(self.view.id, detector.count, stamp=1, news=detector.to_tell()), rank)
+        self.pass_on(detector, now)
         silent = frozenset(self.view.sessions[rank] for rank in detector.suspects(now))
         self.does(self.machine.suspect(silent, now))
+
+    def hear_sign(self, frame: Alive, rank: int, detector: Detector) -> None:
+        now = self.world.now
+        detector.hear_count(rank, frame.count, now, is_round=frame.stamp > 0)
+        detector.hear_news(frame.news, rank, now)
+        self.pass_on(detector, now)
+
+    def pass_on(self, detector: Detector, now: float) -> None:
+        assert self.view is not None
+        for rank, news in detector.passing_on.take_out(detector.watched, now):
+            self.tell(Alive(self.view.id, detector.count, news=news), rank)
+
+    def tell(self, alive: Alive, rank: int) -> None:
+        assert self.view is not None
+        member = self.view.members[rank]
+        self.world.transmit(self, alive, member.address, member.session)
 
     def ask_holders(self, fetch: GetUpTo, now: float) -> None:
         assert self.view is not None

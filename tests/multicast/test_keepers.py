@@ -17,11 +17,12 @@ NOBODY = frozenset()
 
 
 def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, unheard=()):
-    links = Links(rank, SIZE)
-    links.look(unheard, [1] * SIZE)
+    links = Links(rank, SIZE, every=0.25)
+    links.look(unheard, 1, 0.0)
     heard = Heard([0] * SIZE)
     for of, row in enumerate(has or [[30] * SIZE for _ in MEMBERS]):
-        heard.take_row(of, row, range(SIZE))
+        for source, part in enumerate(row):
+            heard.take(of, source, part)
     audiences = Audiences(VIEW.members)
     return Keepers(
         VIEW.sessions, rank, audiences=audiences, policy=policy, copies=copies, has=heard, links=links

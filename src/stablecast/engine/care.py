@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from stablecast.engine.in_view import InView
+from stablecast.engine.laggards import Lack
 from stablecast.engine.results import (
     Event,
     MemberEvicted,
@@ -71,11 +72,12 @@ class Care:
 
     def suspects(self, here: InView, now: float) -> Suspect | None:
         """Return whom this process suspects, None if that is as before."""
-        suspected = frozenset(here.view.members[rank].session for rank in here.detector.suspects(now))
+        ranks = here.detector.suspects(now)
+        suspected = frozenset(here.view.members[rank].session for rank in ranks)
         if suspected == self._suspected:
             return None
-        for rank, member in enumerate(here.view.members):
-            if member.session in suspected - self._suspected:
+        for rank in sorted(ranks):
+            if here.view.members[rank].session not in self._suspected:
                 what = "%s/%s: suspects %s, which was not heard of for %g s"
                 _log.info(what, self._group, here.me, here.labels[rank], here.options.fail_after)
         self._suspected = suspected
@@ -86,19 +88,30 @@ class Care:
         news = self._stalls.look(here, now)
         if news is not None:
             yield news
-        oldest = here.data.awaited()
-        for rank in sorted(self._to_look_at(here, oldest, now)):
+        holding = self._holding(here, now)
+        found = [held.lack for held in holding.values() if held.lack[0] in here.detector.watched]
+        here.signs.laggards.look(found, here.detector.count, now)
+        noted = {rank for session in self._slow.noted() if (rank := here.ranks.get(session)) is not None}
+        for rank in sorted(noted | holding.keys()):
             member = here.view.members[rank]
-            since = held_since(here, rank, oldest, now) if oldest else None
+            since = holding[rank].since if rank in holding else None
             for step in self._slow.holding(member.session, since, now, key=member.name):
                 yield from _told(step, here.labels[rank], now)
 
-    def _to_look_at(self, here: InView, oldest: list[tuple[int, Kept]], now: float) -> set[int]:
-        """Return the ranks of those who may hold something back, or did so when they were last looked at."""
-        noted = {rank for session in self._slow.noted() if (rank := here.ranks.get(session)) is not None}
-        if oldest:
-            noted |= here.signs.may_have_had_turns(min(kept.at for _, kept in oldest), now)
-        return noted - {here.rank}
+    def _holding(self, here: InView, now: float) -> dict[int, Held]:
+        """Return who holds back something that is overdue: of neighbours, and of those others tell of."""
+        policy, patience = self._slow.policy, here.signs.patience
+        told_after = min(filter(None, (policy.lagging_after, policy.exclude_after, patience)))
+        overdue = [(source, kept) for source, kept in here.data.awaited() if now - kept.at >= told_after]
+        if not overdue:
+            return {}
+        behind = here.signs.laggards.known()
+        found = {}
+        for rank in {*here.detector.watched, *behind} - {here.rank}:
+            held = held_by(here, rank, overdue, behind.get(rank), now)
+            if held is not None and now - held.since >= told_after:
+                found[rank] = held
+        return found
 
 
 def _told(step: Step, label: str, now: float) -> Iterator[Event | LeaveOut]:
@@ -115,18 +128,34 @@ def _told(step: Step, label: str, now: float) -> Iterator[Event | LeaveOut]:
             yield LeaveOut(session, "too slow too often")
 
 
-def held_since(here: InView, rank: int, oldest: list[tuple[int, Kept]], now: float) -> float | None:
+class Held(NamedTuple):
+    """What a member holds back."""
+
+    since: float
+    lack: Lack
+
+
+def held_by(
+    here: InView, rank: int, overdue: list[tuple[int, Kept]], told: tuple[int, int] | None, now: float
+) -> Held | None:
     """Return since when a member holds back one of these, the oldest unstable runs of their sources.
 
-    A member that may have it by now, and has just not had its turn to say so, holds nothing back.  Of one
-    that cannot be heard, what it has is known by way of others, later.
+    Neighbours say themselves what they have.  A neighbour that may have it by now, and has just not had its
+    turn to say so, holds nothing back.  Of one that cannot be heard, what it has is known by way of others,
+    later.  Of other members counts what their neighbours tell: a source, and the last part of it.
     """
-    data = here.data
-    times = [
-        kept.at
-        for source, kept in oldest
-        if data.has.of(rank, source) < kept.last and data.is_to_have(rank, source)
+    data, is_neighbour = here.data, rank in here.detector.watched
+    found = [
+        (kept.at, source)
+        for source, kept in overdue
+        if data.has.of(rank, source) < kept.last
+        and (is_neighbour or (told is not None and told[0] == source and told[1] < kept.last))
+        and data.is_to_have(rank, source)
     ]
-    if not times or not here.signs.has_had_its_turn(rank, min(times), now):
+    if not found:
         return None
-    return min(times) + (0.0 if here.links.hears(rank) else 2 * here.signs.patience)
+    at, source = min(found)
+    if is_neighbour and not here.signs.has_had_its_turn(rank, at, now):
+        return None
+    late = 0.0 if here.links.hears(rank) else 2 * here.signs.patience
+    return Held(at + late, (rank, source, data.has.of(rank, source)))

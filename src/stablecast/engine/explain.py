@@ -37,7 +37,7 @@ def _part_of(kept: Kept, seq: int) -> int:
 
 
 def laggards(engine: Engine, id: MessageId, now: float) -> tuple[Laggard, ...]:
-    """Return the members that are to have a message, and are not known to."""
+    """Return the members that are to have a message and lack it, as far as anything is known of them."""
     found = _find(engine, id)
     if found is None or engine.options.bimodal is not None:
         return ()
@@ -50,7 +50,7 @@ def laggards(engine: Engine, id: MessageId, now: float) -> tuple[Laggard, ...]:
             since=now - kept.at,
             last_heard=0.0 if rank == here.rank else now - here.detector.last_heard(rank),
         )
-        for rank in here.data.lacking(source, part)
+        for rank in here.lacking(source, part, since=kept.at)
         if stream.stable < part and rank != source
     )
 
@@ -116,7 +116,8 @@ def describe(engine: Engine, now: float) -> Stats:
     held_by: tuple[str, ...] = ()
     if here is not None and oldest is not None and here.data.awaited():
         source, kept = oldest
-        held_by = tuple(here.labels[rank] for rank in here.data.lacking(source, kept.last))
+        lacking = here.lacking(source, kept.last, since=kept.at)
+        held_by = tuple(here.labels[rank] for rank in lacking)
     view = engine.view
     present = Counts() if here is None else here.data.counts()
     lost, come_or_lost = counters.lost + present.lost, counters.come_or_lost + present.come_or_lost

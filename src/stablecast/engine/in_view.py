@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
 from typing import Protocol
 
 from stablecast.engine.options import Options
@@ -88,7 +87,7 @@ class InView:
         self.detector = Detector(
             view, session, fail_after=options.fail_after, every=options.alive_every, rng=rng, now=now
         )
-        self.links = Links(self.rank, self.size)
+        self.links = Links(self.rank, self.size, every=options.alive_every)
         self._around = around
         self._pressed_at = 0.0
         bases = [parts for parts, _ in numbers]
@@ -141,13 +140,8 @@ class InView:
         options = self.options
         if options.bimodal is not None:
             terms = terms_of(options.bimodal, self.size)
-            return partial(BimodalPlane, terms=terms, heard_all_at=self._heard_all_at)
+            return partial(BimodalPlane, terms=terms, heard_all_at=self.detector.heard_all_at)
         return partial(DataPlane, policy=options.policy, copies=options.copies, short_s=options.short_s)
-
-    def _heard_all_at(self) -> float:
-        """Return since when each other member has given a sign of life."""
-        others = (rank for rank in range(self.size) if rank != self.rank)
-        return min(map(self.detector.last_heard, others), default=inf)
 
     def _send_stability(self, frame: Stability, rank: int) -> None:
         if rank < 0:
@@ -228,15 +222,23 @@ class InView:
         oldest = self.data.oldest_unstable()
         if oldest is None:
             return ()
-        _, source, last = oldest
-        lacking = self.data.lacking(source, last)
+        at, source, last = oldest
+        lacking = self.lacking(source, last, since=at)
         return tuple(self.labels[rank] for rank in lacking if self.links.hears(rank))
+
+    def lacking(self, source: int, part: int, *, since: float) -> list[int]:
+        """Return the ranks of those who are to have a part that came at a time, and are known not to say so.
+
+        In a large group this member hears from a few others what they have.  Of the rest nothing is known.
+        """
+        lacking = self.data.lacking(source, part)
+        return [rank for rank in lacking if self.signs.is_known(rank, since)]
 
     # Time
 
     def next_timer(self) -> float:
         """Return when ``handle_timer`` is to be called."""
-        at = min(self.detector.next_tick, self.data.next_timer())
+        at = min(self.detector.next_tick, self.detector.passing_on.at, self.data.next_timer())
         tracked = None if self.data.limit is not None else self.tracker.next_timer()
         return at if tracked is None else min(at, tracked)
 
@@ -249,3 +251,5 @@ class InView:
         if now >= self.detector.next_tick:
             self.signs.tell(now)
             self.data.drop_what_others_keep(now)
+        if now >= self.detector.passing_on.at:
+            self.signs.pass_on(now)

@@ -1,16 +1,19 @@
 """Which links carry nothing in one direction, as their receivers say.
 
-A receiver lists whom it does not hear.  The list goes along with signs of life and is passed on, with the
-receiver's count of rounds, so that an old list can be told from a new one: who hears again lists nothing
-any more, and what it said before is forgotten when its count has risen.
+A receiver lists whom of its neighbours it does not hear.  The list goes along with signs of life and is
+passed on, with the receiver's count of rounds, so that an old list can be told from a new one: who hears
+again lists nothing any more, and what it said before is forgotten (``hearsay``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nlargest
 
-FRESH_COUNTS = 20
-"""Rounds of its receiver for which a dead link is believed in after it was last told."""
+from stablecast.membership.hearsay import Hearsay
+
+FRESH_ROUNDS = 20
+"""Rounds for which a dead link is believed in after it was last told."""
 MOST_LINKS = 32
 """How many are told at a time."""
 
@@ -19,43 +22,44 @@ DeadLink = tuple[int, int, int]
 
 
 class Links:
-    """The links of one view that are known to carry nothing."""
+    """The links of one view that are known to carry nothing; ``every`` is the seconds between rounds."""
 
-    def __init__(self, rank: int, size: int) -> None:
+    def __init__(self, rank: int, size: int, *, every: float) -> None:
         self._rank = rank
         self._size = size
-        self._dead: dict[tuple[int, int], int] = {}
+        self._dead: Hearsay[tuple[int, int], None] = Hearsay(FRESH_ROUNDS * every)
+        self._unheard: frozenset[int] = frozenset()
 
-    def look(self, unheard: Sequence[int], counters: Sequence[int]) -> None:
-        """Take note of whom this member does not hear at present; counts are those of the detector."""
-        self._dead = {
-            (sender, receiver): count
-            for (sender, receiver), count in self._dead.items()
-            if receiver != self._rank and counters[receiver] - count <= FRESH_COUNTS
-        }
+    def look(self, unheard: Sequence[int], count: int, now: float) -> None:
+        """Take note of whom this member does not hear at present, in this round of its own."""
+        for sender in self._unheard.difference(unheard):
+            self._dead.withdraw((sender, self._rank))
+        self._unheard = frozenset(unheard)
         for sender in unheard:
-            self._dead[sender, self._rank] = counters[self._rank]
+            self._dead.take((sender, self._rank), count, None, now)
+        self._dead.sweep(now)
 
-    def take(self, told: Sequence[DeadLink]) -> None:
+    def take(self, told: Sequence[DeadLink], now: float) -> None:
         """Take in what another member tells."""
         for sender, receiver, count in told[:MOST_LINKS]:
             if sender < self._size and receiver < self._size and receiver != self._rank:
-                link = (sender, receiver)
-                self._dead[link] = max(count, self._dead.get(link, 0))
+                self._dead.take((sender, receiver), count, None, now)
 
     def to_tell(self) -> tuple[DeadLink, ...]:
         """Return what to tell others, the latest of it if there is much."""
-        latest = sorted(self._dead.items(), key=lambda entry: -entry[1])[:MOST_LINKS]
-        return tuple((sender, receiver, count) for (sender, receiver), count in latest)
+        if not self._dead:
+            return ()
+        dead = ((sender, receiver, count) for (sender, receiver), count, _ in self._dead.fresh())
+        return tuple(nlargest(MOST_LINKS, dead, key=lambda link: link[2]))
 
     def known(self) -> tuple[tuple[int, int], ...]:
         """Return sender and receiver of each, by rank."""
-        return tuple(sorted(self._dead))
+        return tuple(sorted(link for link, _, _ in self._dead.fresh()))
 
-    def unheard(self) -> list[int]:
+    def unheard(self) -> frozenset[int]:
         """Return whom this member does not hear."""
-        return [sender for sender, receiver in self._dead if receiver == self._rank]
+        return self._unheard
 
     def hears(self, sender: int) -> bool:
         """Tell whether this member hears another one."""
-        return (sender, self._rank) not in self._dead
+        return sender not in self._unheard

@@ -236,29 +236,33 @@ class TrialPassed(Frame, tag=36, frozen=True):
 
 
 class Alive(Frame, tag=34, frozen=True):
-    """Signs of life, one's own and those heard of; sent to a few members at a time."""
+    """A sign of life, for the sender's neighbours; or, without a stamp, news of who lives, in between."""
 
     view: Word
-    counters: tuple[Whole, ...]
-    """For each member by rank, the largest count heard of; counts rise while a member lives."""
-    received: tuple[Whole, ...]
-    """For each source by rank, the sender's last part before the first gap."""
-    stable: tuple[Whole, ...]
-    """For each source by rank, the last part that the sender of this frame knows to be everywhere."""
+    count: Whole
+    """The sender's count of rounds, which rises while it lives."""
+    has: tuple[tuple[Whole, Whole, Whole], ...] = ()
+    """Of sources that there is something to say of: the rank, the sender's last part before the first gap,
+    and the last part that it knows to be everywhere."""
     full: bool = False
     """Whether its application takes nothing at present, so that it cannot take more in."""
     stamp: Whole = 0
     """The sender's clock in microseconds; 0 for none."""
     echo: tuple[Whole, Whole] = (0, 0)
     """The last stamp of the member that this is for, and for how many microseconds it was kept."""
-    round: Whole = 0
-    """Which round of reports goes on; 0 for none."""
-    least: tuple[Whole, ...] = ()
-    """For each source by rank, the last part that everyone in the round has."""
-    inside: bytes = b""
-    """Who is in the round: one bit for each rank, the lowest first."""
+    news: tuple[tuple[Whole, Whole, Whole], ...] = ()
+    """Of other members: the rank, 0 to ask, 1 if it lives and 2 if it is suspected, and its count."""
     dead: tuple[tuple[Whole, Whole, Whole], ...] = ()
     """Links that carry nothing: ranks of sender and receiver, and the receiver's count when it said so."""
+    behind: tuple[tuple[Whole, Whole, Whole, Whole, Whole], ...] = ()
+    """Members that lack what is overdue: the rank, that of a neighbour that says so and its count then, and
+    a source with the last part that the member has of it."""
+    round: Whole = 0
+    """Which round of reports goes on; 0 for none."""
+    least: tuple[tuple[Whole, Whole], ...] = ()
+    """Of each source that the round is about, the last part that everyone in the round has."""
+    inside: bytes = b""
+    """Who is in the round: one bit for each rank, the lowest first."""
 
 
 MembershipFrame = (

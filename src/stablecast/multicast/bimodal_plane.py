@@ -33,7 +33,7 @@ Paper
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -161,15 +161,17 @@ class BimodalPlane(DataPlane):
         if stream.highest > stream.stable:
             self._live(source, now)
 
-    def told_with_signs(self) -> Gossip:
-        """Return which messages this member has, or has given up."""
-        return Messages(self._view, self.prefixes(), tuple(stream.seq for stream in self.streams))
+    def told_with_signs(self, sources: Iterable[int]) -> Gossip | None:
+        """Return which messages this member has of these sources, or has given up."""
+        streams = ((source, self.streams[source]) for source in sources)
+        told = tuple((source, stream.prefix, stream.seq) for source, stream in streams)
+        return Messages(self._view, told) if told else None
 
     def _take_messages(self, frame: Messages, now: float) -> bool:
         """Hear which messages end up to parts of each source, so that those given up can be told."""
-        if not len(frame.parts) == len(frame.messages) == self._size:
+        if not all(source < self._size for source, _, _ in frame.told):
             return False
-        for source, (part, seq) in enumerate(zip(frame.parts, frame.messages, strict=True)):
+        for source, part, seq in frame.told:
             if seq > self._seqs[source]:
                 self._hear_of_message(source, part, seq, now)
         return True

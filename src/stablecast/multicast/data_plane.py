@@ -9,7 +9,7 @@ and nobody waits for it: where members report what they have, it counts as havin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from stablecast.membership.actions import Randomness
@@ -145,13 +145,9 @@ class DataPlane:
         """Return each source's last part before the first gap."""
         return tuple(self._prefixes)
 
-    def reported(self) -> tuple[int, ...]:
-        """Return for each source the last part that nobody has to wait for here."""
-        if not self._unheard:
-            return tuple(self._prefixes)
-        return tuple(
-            EVERYTHING if source in self._unheard else prefix for source, prefix in enumerate(self._prefixes)
-        )
+    def reported(self, source: int) -> int:
+        """Return the last part of a source that nobody has to wait for here."""
+        return EVERYTHING if source in self._unheard else self._prefixes[source]
 
     def is_to_have(self, rank: int, source: int) -> bool:
         """Tell whether a member is to have a source's messages."""
@@ -272,8 +268,8 @@ class DataPlane:
         stream.hear_of(part, now + wait)
         self.busy[source] = self._lacking[source] = stream
 
-    def told_with_signs(self) -> Gossip | None:
-        """Return what goes out with signs of life: nothing."""
+    def told_with_signs(self, sources: Iterable[int]) -> Gossip | None:
+        """Return what goes out with signs of life that are about these sources: nothing."""
         return None
 
     def take_sent_so_far(self, frame: SentSoFar, rank: int, now: float) -> None:

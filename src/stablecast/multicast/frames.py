@@ -135,10 +135,9 @@ class Messages(Frame, tag=19, frozen=True):
     """Which messages the sender of this frame has, or has given up; goes with signs of life."""
 
     view: Word
-    parts: tuple[Whole, ...]
-    """For each source by rank, the last part before the first gap."""
-    messages: tuple[Whole, ...]
-    """For each, the last message that ends up to there."""
+    told: tuple[tuple[Whole, Whole, Whole], ...]
+    """Of the sources that the sign of life is about: the rank, the last part before the first gap, and the
+    last message that ends up to there."""
 
 
 Run = Data | Fragment

@@ -1,16 +1,17 @@
-"""How far each member of a view has come with each source, as one of them has heard.
+"""How far members of a view have come with each source, as one of them has heard.
 
-There is a column for each source of which something was heard, and none for the others, so that it takes room
-for those who send and not for all pairs of members.
+There is an entry for each member and source of which something was heard, and none for the others, so that it
+takes room for those who send and those who tell this member, and not for all pairs.  Nothing heard is not the
+same as nothing received: ``knows`` tells them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class Heard:
-    """For each member by rank, its last part of each source that was heard of; it never goes back.
+    """For members by rank, their last part of each source that was heard of; it never goes back.
 
     Parameters
     ----------
@@ -20,32 +21,25 @@ class Heard:
 
     def __init__(self, bases: Sequence[int]) -> None:
         self._bases = bases
-        self._columns: dict[int, list[int]] = {}
+        self._columns: dict[int, dict[int, int]] = {}
 
     def of(self, rank: int, source: int) -> int:
-        """Return a member's last part of a source."""
+        """Return a member's last part of a source, as far as it is known."""
         column = self._columns.get(source)
-        return self._bases[source] if column is None else column[rank]
+        return self._bases[source] if column is None else column.get(rank, self._bases[source])
 
-    def column(self, source: int) -> Sequence[int]:
-        """Return all members' last parts of a source, by rank."""
-        column = self._columns.get(source)
-        return [self._bases[source]] * len(self._bases) if column is None else column
+    def knows(self, rank: int, source: int) -> bool:
+        """Tell whether anything was heard of what a member has of a source."""
+        return rank in self._columns.get(source, ())
+
+    def column(self, source: int) -> Mapping[int, int]:
+        """Return the last parts of a source that were heard of, by the ranks of who has them."""
+        return self._columns.get(source, {})
 
     def take(self, rank: int, source: int, part: int) -> None:
         """Hear that a member has a source's parts up to this one."""
         column = self._columns.get(source)
         if column is None:
-            if part <= self._bases[source]:
-                return
-            column = self._columns[source] = [self._bases[source]] * len(self._bases)
-        if part > column[rank]:
-            column[rank] = part
-
-    def take_row(self, rank: int, row: Sequence[int], news: Sequence[int]) -> None:
-        """Hear a member's last part of every source; ``news`` are the sources that may have no column yet."""
-        for source in news:
-            self.take(rank, source, row[source])
-        for source, column in self._columns.items():
-            if row[source] > column[rank]:
-                column[rank] = row[source]
+            column = self._columns[source] = {}
+        if part > column.get(rank, -1):
+            column[rank] = max(part, self._bases[source])

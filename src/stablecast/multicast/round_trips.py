@@ -78,6 +78,8 @@ class RoundTrips:
 
     def __init__(self) -> None:
         self._trips: dict[int, _Trip] = {}
+        self._farthest: tuple[int, float] | None = None
+        """The peer with the longest round trip, and that; None if it is to be looked up."""
 
     def sample(self, session: int, seconds: float) -> None:
         """Take in a measured round trip."""
@@ -86,11 +88,22 @@ class RoundTrips:
         trip = self._trips.get(session)
         if trip is None:
             self._trips[session] = _Trip(seconds, seconds / 2, LATE_FIRST * seconds, seconds)
+            self._note_mean(session, seconds)
             return
         trip.late *= LATE_DECAY
         trip.least = min(trip.least * LEAST_GROWTH, seconds)
         trip.deviation += DEVIATION_GAIN * (abs(seconds - trip.mean) - trip.deviation)
         trip.mean += MEAN_GAIN * (seconds - trip.mean)
+        self._note_mean(session, trip.mean)
+
+    def _note_mean(self, session: int, mean: float) -> None:
+        """Keep the longest round trip; where it was this peer's and became shorter, look it up again."""
+        if self._farthest is not None:
+            peer, longest = self._farthest
+            if mean >= longest:
+                self._farthest = (session, mean)
+            elif session == peer:
+                self._farthest = None
 
     def knows(self, session: int) -> bool:
         """Tell whether the round trip to a peer was measured."""
@@ -100,6 +113,7 @@ class RoundTrips:
         """Forget all but these."""
         here = set(sessions)
         self._trips = {session: trip for session, trip in self._trips.items() if session in here}
+        self._farthest = None
 
     def mean(self, session: int) -> float:
         """Return the round trip to a peer; the longest that is known if it was not measured yet."""
@@ -108,7 +122,12 @@ class RoundTrips:
 
     def longest(self) -> float:
         """Return the longest round trip to any peer."""
-        return max((trip.mean for trip in self._trips.values()), default=UNKNOWN_S)
+        if not self._trips:
+            return UNKNOWN_S
+        if self._farthest is None:
+            peer = max(self._trips, key=lambda session: self._trips[session].mean)
+            self._farthest = (peer, self._trips[peer].mean)
+        return self._farthest[1]
 
     def least(self) -> float:
         """Return the longest round trip to any peer, as short as each was of late."""
