@@ -25,7 +25,7 @@ from stablecast.multicast.round_trips import RoundTrips
 
 TREE_DEGREE = 8
 """Children of a member in the trees of live groups, unless said."""
-STEP_PER_LEVEL_S = 0.005
+STEP_PER_LEVEL_S = 0.006
 RESEND_ROUND_TRIPS = 2.0
 """For each level of the tree."""
 RESEND_STEPS = 2.0
