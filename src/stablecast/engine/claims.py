@@ -27,6 +27,7 @@ In other protocols all entries travel.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class Claims:
                 raise ValueError("a message that leaves nothing out names sources")
             return np.array(frame.entries, np.int64) if frame.entries else None
         named = frame.sources
-        if named and (named[-1] >= self._stable.size or any(a >= b for a, b in zip(named, named[1:]))):
+        if named and (named[-1] >= self._stable.size or any(a >= b for a, b in pairwise(named))):
             raise ValueError("sources that do not exist, or not in ascending order")
         places = form.places(np.array(named, np.int64))
         if len(frame.entries) != places.size:
