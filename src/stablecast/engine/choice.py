@@ -58,7 +58,7 @@ OF_THE_GROUP = {
 """By role, why an option cannot be set."""
 SET = {Role.PULL: 1}
 """By role, what is set and no option: results that were lost are asked for, and not confirmed."""
-DEFAULTS = {Role.CLOCK: "logical", Role.TREE: TREE_DEGREE}
+DEFAULTS: dict[Role, int | str] = {Role.CLOCK: "logical", Role.TREE: TREE_DEGREE}
 """By role, defaults that are others than a simulation's."""
 REFUSED = {
     Role.CLOCK: {"physical": "stability would wait until a clock that was set back has caught up"},

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ class Claims:
         self._results += 1
         self._last_rise[sources] = self._results
 
-    def pack(self, kind: int, array: Ints | None) -> tuple[list[int], list[int]]:
+    def pack(self, kind: int, array: NDArray[np.integer[Any]] | None) -> tuple[list[int], list[int]]:
         """Return the sources that a message says something about, and its entries."""
         form = self._forms[kind]
         if array is None or form is None or not form.starts:
