@@ -29,6 +29,8 @@ class Bus:
         self.log = []
         """What members sent to whom, when."""
         self.loss = loss
+        self.way_s = 0.0
+        """How much longer than usual messages take."""
         self.is_lost = lambda frame, dest: False
         """Tells which messages do not come, beside those that are lost by chance."""
         self._only_sources_know = protocol == "explicit"
@@ -54,7 +56,9 @@ class Bus:
             self.log.append((round(self.now, 6), rank, dest, frame))
             for other in range(len(self.bases)) if dest == GROUP else [dest]:
                 if other != rank and self._rng.random() >= self.loss and not self.is_lost(frame, other):
-                    self._put(self.now + 0.0005 + 0.001 * self._rng.random(), HEARS, other, frame, rank)
+                    self._put(
+                        self.now + self.way_s + 0.0005 + 0.001 * self._rng.random(), HEARS, other, frame, rank
+                    )
 
         return send
 
@@ -148,6 +152,27 @@ def test_an_execution_starts_at_once_after_rest_and_the_next_one_a_step_later():
     assert starts[0] == 10.0
     assert starts[1] == pytest.approx(10.0 + bus.trackers[0].pace.step)
     assert {tuple(tracker.stable) for tracker in bus.trackers} == {(0, 0, 2, 0, 0)}
+
+
+@pytest.mark.parametrize("protocol", ["s_coord", "coordp", "gsgc"])
+def test_a_group_that_rests_between_messages_keeps_its_step(protocol):
+    bus = Bus(protocol, seed=2, loss=0.0)
+    least = bus.trackers[0].pace.least
+    for part in range(1, 30):
+        bus.say(0.4 * part, 2, part)
+    bus.run(until=20.0)
+    assert bus.trackers[1].stable == [0, 0, 29, 0, 0]
+    assert {tracker.pace.step for tracker in bus.trackers} == {least}
+
+
+def test_an_execution_that_takes_longer_than_a_step_does_not_make_it_longer():
+    bus = Bus("s_coord", seed=2, loss=0.0)
+    bus.way_s = 0.05
+    for part in range(1, 60):
+        bus.say(0.1 * part, 2, part)
+    bus.run(until=20.0)
+    assert bus.trackers[0].stable == [0, 0, 59, 0, 0]
+    assert bus.trackers[0].pace.step == bus.trackers[0].pace.least
 
 
 def test_a_member_that_lost_a_result_asks_for_it_and_gets_it_within_two_retransmissions():

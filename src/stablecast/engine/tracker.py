@@ -4,6 +4,11 @@ Numbers count from the view's beginning: at its cut everything is everywhere, so
 Machines whose members start executions are started by rank 0; the others run by their own timers.  Either way
 the machine rests while this member knows of nothing unstable and hears nothing of the protocol.
 
+A member is late, and takes longer steps for it, if it does not do in time what was to be done.  While a
+machine rests, or an execution is under way, nothing was to be done.  So lateness counts from when a timer was
+due, or from when the machine was woken up, if that was later; and for an execution from when there was
+something to start it for and the one before was over.
+
 Where members do not receive from every sender, there are two ways.  A protocol whose groups may differ is
 told each source's audience, and waits for nobody else.  One that takes the minimum of what members have is
 told that a member has everything of a source that it does not receive: the source itself reports how much
@@ -121,6 +126,10 @@ class Tracker:
         self._send = send
         self._origin = now
         self._awake_until = 0.0
+        self._woken_at = now
+        """When it last rested."""
+        self._needed_at = now
+        """Who starts executions: since when there is something to start one for, as far as it is known."""
         self._unstable: bool | None = False
         """Whether something has come that is not stable, None if that is to be looked up."""
         self._started_at = -math.inf
@@ -182,6 +191,8 @@ class Tracker:
 
     def has_received(self, source: int, part: int, now: float) -> None:
         """Note that a source's prefix has grown up to a part."""
+        if self.rank == self.starter and not self._has_unstable():
+            self._needed_at = now
         received = self.machine.me.received
         before = int(received[source])
         received[source] = part - self.bases[source]
@@ -210,6 +221,8 @@ class Tracker:
         Who starts executions has to know: there may be nothing else that it would start one for.
         """
         if self.rank == self.starter:
+            if not self._has_unstable():
+                self._needed_at = math.inf
             self._known_to_exist[source] = max(part, self._known_to_exist.get(source, 0))
             self._unstable = None
 
@@ -267,7 +280,7 @@ class Tracker:
         """Let what is due go off."""
         due = self.machine.next_timer()
         if due is not None and due <= self._ps(now) + ROUNDING_PS and self._rests_until(due) is not None:
-            self.pace.fired(self._origin + due / PS, now)
+            self.pace.fired(max(self._origin + due / PS, self._woken_at), now)
             self._steer(now)
             self._handle(self.machine.handle_timer(max(self._ps(now), due)), now)
         self._start_if_due(now)
@@ -277,7 +290,7 @@ class Tracker:
             return
         if now >= self._start_due() or (at_once and not self._running):
             if self._started_at > -math.inf and not self._running:
-                self.pace.fired(self._start_due(), now)
+                self.pace.fired(max(self._start_due(), self._needed_at), now)
                 self._steer(now)
             self._started_at, self._running = now, True
             self._handle(self.machine.start(self._ps(now)), now)
@@ -305,6 +318,8 @@ class Tracker:
                 steering.begin(source, self.bases[source] + int(me.received[source]), now)
 
     def _wake(self, now: float) -> None:
+        if self._awake_until < now:
+            self._woken_at = now
         self._awake_until = now + max(AWAKE_STEPS * self.pace.step, AWAKE_RESENDS * self._resend_s)
 
     def _has_unstable(self) -> bool:
@@ -321,7 +336,7 @@ class Tracker:
 
     def _handle(self, sends: list[Sent], now: float) -> None:
         """Send what a call of the machine made, its own copies included, and take over what it learned."""
-        self._note()
+        self._note(now)
         if sends:
             self._send_all(sends, now)
         if self.pace.steering is not None:
@@ -342,9 +357,9 @@ class Tracker:
             if sent.dest in (GROUP, self.rank):
                 own = Received(sent.kind, self.rank, sent.numbers, sent.array)
                 waiting.extend(self.machine.receive(own, self._ps(now)))
-                self._note()
+                self._note(now)
 
-    def _note(self) -> None:
+    def _note(self, now: float) -> None:
         if self.machine.learned:
             stable = self.machine.me.stable
             risen = np.flatnonzero(stable > self._noted)
@@ -358,6 +373,7 @@ class Tracker:
                 self.pace.progressed()
         if self.machine.finished:
             self._running = False
+            self._needed_at = now
 
 
 def _says_the_same(sent: Sent, before: Sent) -> bool:
