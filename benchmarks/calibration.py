@@ -141,7 +141,7 @@ def simulated_p50_ms(members: int, rate: float, seconds: float, costs: dict[str,
     """Return the simulated time to stable of a group with these costs."""
     setup = live_setup(
         {
-            "protocol": "gsgc",
+            "protocol": "s_coord",
             "members": members,
             "rate_per_s": rate / members,
             "seconds": seconds,
@@ -175,7 +175,7 @@ def main() -> None:
             members=members,
             size=SIZE,
             rate=given.rate,
-            protocol="gsgc",
+            protocol="s_coord",
             encrypted=True,
             largest=None,
             warm_s=2.0,

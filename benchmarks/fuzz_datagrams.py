@@ -31,7 +31,7 @@ FRAMES: list[wire.AnyFrame] = [
     Data(9, 1, 5, 5, [b"one", b"two" * 40], [1, 2]),
     Fragment(9, 0, 7, 6, 0, 3, bytes(200)),
     Nak(9, 1, [(1, 4), (9, 9)]),
-    wire.Stability(9, 0, [4], [1, 2, 3]),
+    wire.Stability(9, 0, [4], [0, 1], [1, 2, 3]),
     wire.Hello(2**63),
     wire.Welcome(2**64 - 1, 5),
     Join(MEMBERS[0], "gsgc"),

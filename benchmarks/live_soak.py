@@ -292,7 +292,7 @@ def main() -> int:
     parser.add_argument("--members", type=int, default=16)
     parser.add_argument("--rate", type=float, default=100.0, help="messages a second, of all together")
     parser.add_argument("--loss", type=float, default=0.1)
-    parser.add_argument("--protocol", default="gsgc")
+    parser.add_argument("--protocol", default="s_coord")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="folder for the traces, which are otherwise removed")
     asked = parser.parse_args()

@@ -65,7 +65,7 @@ def _load(given: argparse.Namespace, rate: float) -> Load:
         members=given.members,
         size=given.size,
         rate=rate,
-        protocol="gsgc",
+        protocol="s_coord",
         encrypted=True,
         largest=None,
         warm_s=given.warm,

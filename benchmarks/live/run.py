@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--members", type=int, nargs="+", default=[4])
     parser.add_argument("--size", type=int, nargs="+", default=[100])
     parser.add_argument("--rate", type=float, nargs="+", default=[0.0, 1000.0])
-    parser.add_argument("--protocol", nargs="+", default=["gsgc"])
+    parser.add_argument("--protocol", nargs="+", default=["s_coord"])
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--largest", type=int)
     parser.add_argument("--plain", action="store_true", help="no key")

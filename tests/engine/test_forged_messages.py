@@ -38,7 +38,16 @@ def kind_of(tracker, name):
 def frame_of(tracker, kind, *, number=1, entry=0):
     """Return a message of a kind with as many numbers and entries as it has to have."""
     machine = tracker.machine
-    return Stability(VIEW, kind, [number] * machine.number_count(kind), [entry] * machine.width(kind))
+    numbers, entries = [number] * machine.number_count(kind), [entry] * machine.width(kind)
+    return Stability(VIEW, kind, numbers, sources_named(tracker, kind), entries)
+
+
+def sources_named(tracker, kind):
+    """Return the sources that a message of a kind names if it leaves none out."""
+    machine = tracker.machine
+    kinds = machine.protocol.declaration.fields[machine.protocol.messages[kind]].values()
+    named = machine.protocol.runs.by_minimum and any(k.by_source and k.length(machine.sizes) for k in kinds)
+    return list(range(machine.sizes.tracked)) if named else []
 
 
 def changed(frame, **changes):
@@ -60,9 +69,29 @@ def test_a_message_with_more_or_less_than_is_declared_is_refused(protocol):
             changed(good, entries=[*good.entries, 0]),
             changed(good, entries=good.entries[1:] or [0, 0]),
             changed(good, entries=[0] * 1_000),
+            changed(good, sources=[*good.sources, MEMBERS]),
+            changed(good, sources=good.sources[1:] or [0]),
         ):
             assert not is_taken(tracker, wrong)
         assert is_taken(tracker, good)
+
+
+@pytest.mark.parametrize("protocol", ["gsgc", "gsgc-local", "s_coord", "train"])
+@pytest.mark.parametrize("sources", [[5], [LONG - 1], [0, 0], [1, 0], [0, 5], [*range(5), 4], [2, 1, 4]])
+def test_sources_that_do_not_exist_or_are_out_of_order_are_refused(protocol, sources):
+    tracker = tracker_of(protocol)
+    kind = next(k for k in range(len(tracker.protocol.kinds)) if sources_named(tracker, k))
+    good = frame_of(tracker, kind)
+    others = len(good.entries) - MEMBERS * arrays_by_source(tracker, kind)
+    entries = [0] * (len(sources) * arrays_by_source(tracker, kind) + others)
+    assert not is_taken(tracker, changed(good, sources=sources, entries=entries))
+    assert is_taken(tracker, good)
+
+
+def arrays_by_source(tracker, kind):
+    machine = tracker.machine
+    kinds = machine.protocol.declaration.fields[machine.protocol.messages[kind]].values()
+    return sum(k.by_source and k.length(machine.sizes) > 0 for k in kinds)
 
 
 @pytest.mark.parametrize("kind", [-1, 2, 250, LONG])
@@ -132,7 +161,7 @@ def test_whatever_fits_the_declaration_harms_nobody(protocol):
             kind = draw.randrange(len(tracker.protocol.kinds))
             numbers = [drawn_number(draw, members) for _ in range(machine.number_count(kind))]
             entries = [drawn_number(draw, members) for _ in range(machine.width(kind))]
-            frame = Stability(VIEW, kind, numbers, entries, True)
+            frame = Stability(VIEW, kind, numbers, sources_named(tracker, kind), entries, True)
             with contextlib.suppress(StablecastError):  # it makes the member send more than it ever would
                 tracker.receive(frame, draw.randrange(members), step / 100)
             tracker.handle_timer(step / 100)
@@ -149,4 +178,4 @@ def test_a_message_that_makes_a_member_send_without_end_is_noticed():
     tracker = tracker_of("cubefulldist", members=2)
     kind = kind_of(tracker, "STABILITY")
     with pytest.raises(StablecastError, match="cubefulldist: a call sends more than"):
-        is_taken(tracker, Stability(VIEW, kind, [1, 1_000], [0, 0, 0]))
+        is_taken(tracker, Stability(VIEW, kind, [1, 1_000], [0, 1], [0, 0, 0]))

@@ -1,6 +1,14 @@
 import pytest
 
-from stablecast.engine.pace import STALL_STEPS, STALLED_STEP_S, STEP_LEAST_S, Pace, PaceOptions
+from stablecast.engine.pace import (
+    STALL_STEPS,
+    STALLED_STEP_S,
+    STEP_LEAST_S,
+    STEP_PER_LEVEL_S,
+    Pace,
+    PaceOptions,
+)
+from stablecast.multicast.round_trips import RoundTrips
 
 
 def test_the_step_follows_the_size_of_the_group():
@@ -9,6 +17,23 @@ def test_the_step_follows_the_size_of_the_group():
     assert Pace(PaceOptions(step_s=0.05), 64).step == 0.05
     assert Pace(PaceOptions(), 64, takes_late=True).step > Pace(PaceOptions(), 64).step
     assert Pace(PaceOptions(step_s=0.05), 64, takes_late=True).step == 0.05
+
+
+def test_on_a_tree_the_step_follows_its_levels():
+    assert Pace(PaceOptions(), 2, relays=True).step == STEP_PER_LEVEL_S
+    assert Pace(PaceOptions(), 64, relays=True).step == pytest.approx(2 * STEP_PER_LEVEL_S)
+    assert Pace(PaceOptions(), 4096, relays=True).step == pytest.approx(4 * STEP_PER_LEVEL_S)
+    assert Pace(PaceOptions(step_s=0.05), 64, relays=True).step == 0.05
+
+
+def test_on_a_tree_retransmissions_wait_for_a_step_or_for_two_round_trips_of_each_level():
+    trips = RoundTrips()
+    pace = Pace(PaceOptions(), 64, relays=True, trips=trips)
+    trips.sample(1, 0.001)
+    assert pace.resend() == pace.step
+    trips.sample(2, 0.1)
+    assert pace.resend() == pytest.approx(0.4)
+    assert Pace(PaceOptions(), 64, trips=trips).resend() == pytest.approx(2 * Pace(PaceOptions(), 64).step)
 
 
 def test_a_process_that_does_not_keep_up_takes_longer_steps_up_to_a_limit():

@@ -15,6 +15,11 @@ SAYS = 0
 HEARS = 1
 
 
+def pace_of(protocol, members):
+    choice = choose(protocol)
+    return Pace(PaceOptions(), members, relays=choice.relays, takes_late=choice.takes_late)
+
+
 class Bus:
     """Trackers of one view: data comes to all at once, the protocols' messages may be lost."""
 
@@ -24,6 +29,10 @@ class Bus:
         self.log = []
         """What members sent to whom, when."""
         self.loss = loss
+        self.way_s = 0.0
+        """How much longer than usual messages take."""
+        self.is_lost = lambda frame, dest: False
+        """Tells which messages do not come, beside those that are lost by chance."""
         self._only_sources_know = protocol == "explicit"
         self.bases = bases or [0] * members
         self._rng = random.Random(seed)
@@ -35,7 +44,7 @@ class Bus:
                 view=1234,
                 rank=rank,
                 bases=list(self.bases),
-                pace=Pace(PaceOptions(), members),
+                pace=pace_of(protocol, members),
                 send=self._sender(rank),
                 now=0.0,
             )
@@ -46,8 +55,10 @@ class Bus:
         def send(frame, dest):
             self.log.append((round(self.now, 6), rank, dest, frame))
             for other in range(len(self.bases)) if dest == GROUP else [dest]:
-                if other != rank and self._rng.random() >= self.loss:
-                    self._put(self.now + 0.0005 + 0.001 * self._rng.random(), HEARS, other, frame, rank)
+                if other != rank and self._rng.random() >= self.loss and not self.is_lost(frame, other):
+                    self._put(
+                        self.now + self.way_s + 0.0005 + 0.001 * self._rng.random(), HEARS, other, frame, rank
+                    )
 
         return send
 
@@ -129,6 +140,66 @@ def test_nothing_is_stable_that_one_member_lacks(protocol):
         tracker.has_received(0, 1, 0.0)
     bus.run(until=1.0)
     assert all(tracker.stable == [0] * 4 for tracker in bus.trackers)
+
+
+def test_an_execution_starts_at_once_after_rest_and_the_next_one_a_step_later():
+    bus = Bus("s_coord", seed=2, loss=0.0)
+    start = bus.trackers[0].protocol.kinds.index("START")
+    bus.say(10.0, 2, 1)
+    bus.say(10.002, 2, 2)
+    bus.run(until=12.0)
+    starts = sorted({at for at, rank, _, frame in bus.log if rank == 0 and frame.kind == start})
+    assert starts[0] == 10.0
+    assert starts[1] == pytest.approx(10.0 + bus.trackers[0].pace.step)
+    assert {tuple(tracker.stable) for tracker in bus.trackers} == {(0, 0, 2, 0, 0)}
+
+
+@pytest.mark.parametrize("protocol", ["s_coord", "coordp", "gsgc"])
+def test_a_group_that_rests_between_messages_keeps_its_step(protocol):
+    bus = Bus(protocol, seed=2, loss=0.0)
+    least = bus.trackers[0].pace.least
+    for part in range(1, 30):
+        bus.say(0.4 * part, 2, part)
+    bus.run(until=20.0)
+    assert bus.trackers[1].stable == [0, 0, 29, 0, 0]
+    assert {tracker.pace.step for tracker in bus.trackers} == {least}
+
+
+def test_an_execution_that_takes_longer_than_a_step_does_not_make_it_longer():
+    bus = Bus("s_coord", seed=2, loss=0.0)
+    bus.way_s = 0.05
+    for part in range(1, 60):
+        bus.say(0.1 * part, 2, part)
+    bus.run(until=20.0)
+    assert bus.trackers[0].stable == [0, 0, 59, 0, 0]
+    assert bus.trackers[0].pace.step == bus.trackers[0].pace.least
+
+
+def test_a_member_that_lost_a_result_asks_for_it_and_gets_it_within_two_retransmissions():
+    bus = Bus("s_coord", seed=2, loss=0.0)
+    info = bus.trackers[0].protocol.kinds.index("INFO")
+    lost = []
+    bus.is_lost = lambda frame, dest: frame.kind == info and dest == 3 and not lost and not lost.append(1)
+    bus.say(0.0, 2, 1)
+    bus.run(until=0.1)
+    assert lost
+    assert bus.trackers[3].stable == [0, 0, 1, 0, 0]
+    infos = [at for at, rank, dest, frame in bus.log if frame.kind == info and dest == 3]
+    assert len(infos) == 2
+    assert infos[1] - infos[0] < 2 * bus.trackers[3].pace.resend()
+
+
+def test_messages_name_the_sources_that_are_busy_and_no_others():
+    members = 40
+    bus = Bus("s_coord", seed=7, loss=0.1, members=members)
+    for part in range(1, 30):
+        bus.say(0.02 * part, 17, part)
+        bus.say(0.02 * part, 4, part)
+    bus.run(until=5.0)
+    named = {tuple(frame.sources) for *_, frame in bus.log}
+    assert (4, 17) in named
+    assert named <= {(), (4,), (17,), (4, 17)}
+    assert all(tracker.stable[17] == tracker.stable[4] == 29 for tracker in bus.trackers)
 
 
 def test_numbers_go_on_from_where_the_view_began():

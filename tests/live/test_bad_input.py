@@ -186,7 +186,7 @@ def test_another_protocol_is_refused_with_the_reason():
         network = Network(seed=1)
         async with joined(network, "a", "b") as (a, b):
             for seed in (a.address, b.address):
-                with pytest.raises(JoinFailed, match="refused: this group runs protocol 'gsgc', not 'train'"):
+                with pytest.raises(JoinFailed, match="this group runs protocol 's_coord', not 'train'"):
                     await join(network, "c", [seed], protocol="train")
             assert len(a.members) == 2
 

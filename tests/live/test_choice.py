@@ -158,11 +158,11 @@ def test_a_difference_is_named(ours, theirs, told):
 def test_members_with_other_options_are_refused_and_told_which_differ():
     async def scenario():
         network = Network(seed=1)
-        async with joined(network, "a", "b", protocol_options={"subgroup": 2}) as (a, b):
-            told = r"runs protocol 'gsgc' with subgroup=2, not with subgroup=4"
+        async with joined(network, "a", "b", protocol_options={"tree_degree": 2}) as (a, b):
+            told = r"runs protocol 's_coord' with tree_degree=2, not with tree_degree=4"
             with pytest.raises(JoinFailed, match=told):
-                await join(network, "c", [b.address], protocol_options={"subgroup": 4})
-            with pytest.raises(JoinFailed, match="with subgroup=2, not with its default options"):
+                await join(network, "c", [b.address], protocol_options={"tree_degree": 4})
+            with pytest.raises(JoinFailed, match="with tree_degree=2, not with its default options"):
                 await join(network, "d", [a.address])
             assert len(a.members) == 2
 

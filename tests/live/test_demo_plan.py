@@ -64,7 +64,7 @@ def test_the_replay_line_names_whatever_is_not_the_default():
         "--members": "3",
         "--messages": "2000",
         "--kill": "0",
-        "--protocol": "gsgc",
+        "--protocol": "s_coord",
         "--seed": "9",
         "--reorder": "0.25",
     }

@@ -133,7 +133,7 @@ def test_the_log_tells_of_processes_and_datagrams_that_are_refused(caplog):
     with caplog.at_level(logging.INFO, "stablecast"):
         play(scenario)
     told = [(record.levelname, record.message) for record in caplog.records]
-    why = "this group runs protocol 'gsgc', not 'train'"
+    why = "this group runs protocol 's_coord', not 'train'"
     assert ("WARNING", f"orders/a: refused to let in the process at 10.0.0.2:7000: {why}") in told
     refused = [message for _, message in told if "datagrams so far" in message]
     assert refused[0] == "orders/a: refused 1 datagrams so far (key), the last one from 10.0.0.3:7000"

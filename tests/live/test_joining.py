@@ -144,7 +144,7 @@ def test_a_member_that_refuses_is_quoted_and_not_taken_for_one_with_another_key(
                 await stablecast.join("orders", seeds=[a.address], protocol="train")
             assert str(failed.value) == (
                 f"cannot join 'orders' through {a.address}: "
-                "refused: this group runs protocol 'gsgc', not 'train'"
+                "refused: this group runs protocol 's_coord', not 'train'"
             )
 
     asyncio.run(scenario())

@@ -34,12 +34,13 @@ class Faults:
 class LossyGroup:
     """Runs executions of a protocol until all who are alive have finished them, or the time is over."""
 
-    def __init__(self, name, n, *, seed, faults=None, executions=1, columns=3):
+    def __init__(self, name, n, *, seed, faults=None, executions=1, columns=3, pulls=False):
         self.faults = faults or Faults()
         self.rng = np.random.default_rng(seed)
         found = protocol(name)
         params = {"resend": RESEND}
         params |= {parameter.name: executions for parameter in found.having(Role.EXECUTIONS)}
+        params |= {parameter.name: int(pulls) for parameter in found.having(Role.PULL)}
         sizes = Sizes(n, columns, columns, 4, found.parameter_values(params, n), True)
         tree = Tree(np.concatenate(([-1], np.arange(n - 1) // 3)).astype(np.int64))
         self.machines = machines_of(found, sizes, tree=tree, seed=seed)

@@ -42,6 +42,33 @@ def test_with_resends_everyone_finishes_in_spite_of_loss_duplicates_and_reorderi
     assert finished, f"finished {group.finished} of {executions}, {group.lost} lost"
 
 
+@pytest.mark.parametrize("name", [name for name in RESENDING if protocol(name).having(Role.PULL)])
+@given(
+    n=st.integers(1, 24),
+    seed=SEEDS,
+    loss=st.floats(0, 0.4),
+    duplicate=st.floats(0, 0.4),
+    executions=st.integers(1, 3),
+)
+@settings(max_examples=60, deadline=None)
+def test_members_that_pull_all_finish_and_confirm_nothing(name, n, seed, loss, duplicate, executions):
+    group = LossyGroup(name, n, seed=seed, faults=Faults(loss, duplicate), executions=executions, pulls=True)
+    confirming = protocol(name).kinds.index("ACK_INFO")
+    kinds = []
+    for machine in group.machines:
+        machine.receive = noting_kinds(machine.receive, kinds)
+    assert group.run(), f"finished {group.finished} of {executions}, {group.lost} lost"
+    assert confirming not in kinds
+
+
+def noting_kinds(receive, kinds):
+    def noted(message, now):
+        kinds.append(message.kind)
+        return receive(message, now)
+
+    return noted
+
+
 @pytest.mark.parametrize("name", RESENDING)
 def test_without_resends_a_lost_message_stops_it(name, monkeypatch):
     monkeypatch.setattr("lossy_group.RESEND", 0)

@@ -23,7 +23,7 @@ def demo_command(
     messages: Annotated[int, typer.Option(help="Messages, of all members together.")] = 2000,
     loss: Annotated[float, typer.Option(help="How probably a datagram to one member is lost.")] = 0.1,
     kill: Annotated[int, typer.Option(help="Members that are killed, as by kill -9, from half-way on.")] = 1,
-    protocol: ProtocolOption = "gsgc",
+    protocol: ProtocolOption = "s_coord",
     set_: SetOption = None,
     zones: Annotated[int, typer.Option(help="Zones that members are in; 0 for none.")] = 0,
     adaptive: AdaptiveOption = False,
@@ -54,7 +54,7 @@ def demo_command(
 ) -> int:
     """Run a live group of real processes, lose datagrams, kill members half-way, and judge the traces.
 
-    Example: stablecast demo --members 8 --messages 2000 --loss 0.1 --kill 1 --protocol gsgc --seed 7
+    Example: stablecast demo --members 8 --messages 2000 --loss 0.1 --kill 1 --seed 7
     """
     from stablecast.live.demo.conduct import run_demo
     from stablecast.live.demo.plan import DemoOptions

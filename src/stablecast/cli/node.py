@@ -24,7 +24,7 @@ def node_command(
         list[str] | None,
         typer.Option(help="Address of a member to join through; may be repeated.", show_default=False),
     ] = None,
-    protocol: ProtocolOption = "gsgc",
+    protocol: ProtocolOption = "s_coord",
     set_: SetOption = None,
     adaptive: AdaptiveOption = False,
     delivery: DeliveryOption = "reliable",
@@ -99,7 +99,7 @@ def node_command(
         "insecure": insecure,
     }
     words = ["stablecast", "node", "--group", group]
-    words += ["--protocol", protocol] if protocol != "gsgc" else []
+    words += ["--protocol", protocol] if protocol != "s_coord" else []
     words += [word for each in set_ or () for word in ("--set", each)]
     words += ["--adaptive"] if adaptive else []
     words += ["--delivery", delivery] if delivery != "reliable" else []

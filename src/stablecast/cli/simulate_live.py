@@ -17,7 +17,7 @@ NAME = "live"
 EVENTS_SHOWN = 20
 TEXT = """Run a live group on the simulated network: the very engine of its members.
 
-Example: stablecast simulate live --protocol gsgc --members 8 --link-loss 0.01 --faults 'crash 3 at 2500'
+Example: stablecast simulate live --members 8 --link-loss 0.01 --faults 'crash 3 at 2500'
 
 Times are simulated, and the same seed gives the same run. Options of the protocol are options here, too.
 """
@@ -25,7 +25,7 @@ Protocol = Annotated[
     str | None,
     typer.Option(
         "--protocol",
-        help="A name from 'stablecast protocols', or a file that defines one. Default: gsgc.",
+        help="A name from 'stablecast protocols', or a file that defines one. Default: s_coord.",
         show_default=False,
     ),
 ]

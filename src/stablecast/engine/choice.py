@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from stablecast.compiling.cache import PACKAGE
+from stablecast.engine.pace import TREE_DEGREE
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.membership.identity import Identity
 from stablecast.protocols import is_path, protocol_names
@@ -39,9 +40,9 @@ from stablecast.protocols.contract import (
 from stablecast.protocols.contract.parameters import BILLION, PS_PER
 
 PS = 10**12
-RESEND_STEPS = 2
-STEERED = {Role.RESEND: RESEND_STEPS, Role.PAUSE: 1, Role.STEP: 1, Role.EVERY: 1}
-"""By role, the times that follow the group's step, each with how many steps it is."""
+STEERED = (Role.PAUSE, Role.STEP, Role.EVERY, Role.RESEND)
+"""The roles of times that follow the group's pace: the last is that of retransmissions, the others are a
+step."""
 WORDS = {Role.SPREAD: "both", Role.SNAPSHOT: "use"}
 """Results of gossip go to all at once, and again with later gossip, since they may be lost.  Members' arrays
 are taken as late as can be, so that a message that comes while a round waits for its first step becomes
@@ -55,7 +56,9 @@ OF_THE_GROUP = {
     Role.MODEL: "it models a network, a clock or a wire, which a live group has for real",
 }
 """By role, why an option cannot be set."""
-DEFAULTS = {Role.CLOCK: "logical", Role.TREE: "log"}
+SET = {Role.PULL: 1}
+"""By role, what is set and no option: results that were lost are asked for, and not confirmed."""
+DEFAULTS: dict[Role, int | str] = {Role.CLOCK: "logical", Role.TREE: TREE_DEGREE}
 """By role, defaults that are others than a simulation's."""
 REFUSED = {
     Role.CLOCK: {"physical": "stability would wait until a clock that was set back has caught up"},
@@ -81,20 +84,30 @@ class Choice:
         """Whether members' arrays are taken when they are used, not when a round begins."""
         return any(parameter.role is Role.SNAPSHOT for parameter in self.protocol.parameters)
 
-    def values(self, step_s: float) -> dict[str, int]:
-        """Return the parameters that are set in a group whose step is so long."""
-        return dict(self.given) | set_by_role(self.protocol, round(step_s * PS))
+    @property
+    def relays(self) -> bool:
+        """Whether messages to all are passed on from member to member."""
+        return any(parameter.default for parameter in self.protocol.having(Role.RELAY))
+
+    def values(self, step_s: float, resend_s: float) -> dict[str, int]:
+        """Return the parameters that are set in a group with such a pace."""
+        found = self.protocol
+        words = {p.name: p.encode(WORDS[p.role]) for p in found.parameters if p.role in WORDS}
+        numbers = {p.name: SET[p.role] for p in found.parameters if p.role in SET}
+        return dict(self.given) | words | numbers | times_of(found, step_s, resend_s)
 
     def sizes(
         self,
         members: int,
         step_s: float,
         *,
+        resend_s: float | None = None,
         zones: Sequence[str] = (),
         audiences: tuple[tuple[int, ...], ...] = (),
     ) -> Sizes:
         """Return the sizes of a live group, in which every member is a source; with zones and audiences."""
-        values = self.protocol.parameter_values(self.values(step_s), members)
+        set_values = self.values(step_s, step_s if resend_s is None else resend_s)
+        values = self.protocol.parameter_values(set_values, members)
         known = tuple(zones) if any(zones) else ()
         columns = tuple(range(members))
         return Sizes(members, members, members, 8, values, True, columns, audiences, zones=known)
@@ -109,10 +122,13 @@ class Choice:
         )
 
 
-def set_by_role(protocol: Protocol, step_ps: int) -> dict[str, int]:
-    """Return the parameters of a protocol that belong to the group, by name."""
-    times = {p.name: STEERED[p.role] * step_ps for p in protocol.parameters if p.role in STEERED}
-    return times | {p.name: p.encode(WORDS[p.role]) for p in protocol.parameters if p.role in WORDS}
+def times_of(protocol: Protocol, step_s: float, resend_s: float) -> dict[str, int]:
+    """Return the times of a protocol that follow the group's pace, by name."""
+    return {
+        p.name: round((resend_s if p.role is Role.RESEND else step_s) * PS)
+        for p in protocol.parameters
+        if p.role in STEERED
+    }
 
 
 def choose(protocol: str | Protocol, options: Mapping[str, Any] | None = None) -> Choice:

@@ -78,7 +78,9 @@ class InView:
         self.pace = Pace(
             options.pace,
             self.size,
+            relays=options.choice is not None and options.choice.relays,
             takes_late=options.choice is not None and options.choice.takes_late,
+            trips=trips,
             steers=self.rank == 0 < self.size - 1,
         )
         self._step_number = 0

@@ -31,7 +31,7 @@ class Options:
     """Everything that a member can be told."""
 
     group: str
-    protocol: str | Protocol = "gsgc"
+    protocol: str | Protocol = "s_coord"
     """The stability protocol: its name, the path of a file that defines one, or itself; a group has one."""
     protocol_options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the protocol, with the names and units of ``stablecast simulate``; a group has the same."""

@@ -1,8 +1,17 @@
 """How often members look for stability: a step that follows the group's size, the load and the buffers.
 
-Two rules set it.  By default it follows from the group's size.  With ``adaptive`` it is searched for
-(:mod:`stablecast.engine.steering`).  Either way a member that does not keep up, or that sees nothing become
-stable, takes longer steps for a while.
+The step
+    By default it follows from what a step costs in a group of so many.  Where messages to all are passed on
+    along a tree, no member sends or receives more in a large group than in a small one, and a step has as
+    many hops as the tree has levels: the step grows with these.  Otherwise some member sends or receives a
+    message for each member, and the step grows with the members.  With ``adaptive`` the step is searched for
+    (:mod:`stablecast.engine.steering`).  In each case a member that does not keep up, or that sees nothing
+    become stable, takes longer steps for a while.
+Retransmissions
+    On a tree an answer comes from all levels below, and a result from all above: up and down is a round trip
+    for each level.  What is not answered after twice that, or after a step, is sent again.  So a lost message
+    delays stability by little where ways are short, and long ways are not crowded with repetitions.
+    Elsewhere it is two steps: answers may have to pass through all members, and steps are long enough for it.
 """
 
 from __future__ import annotations
@@ -12,7 +21,15 @@ from dataclasses import dataclass
 
 from stablecast.engine.steering import Steering
 from stablecast.errors import InvalidInput
+from stablecast.multicast.round_trips import RoundTrips
 
+TREE_DEGREE = 8
+"""Children of a member in the trees of live groups, unless said."""
+STEP_PER_LEVEL_S = 0.006
+RESEND_ROUND_TRIPS = 2.0
+"""For each level of the tree."""
+RESEND_STEPS = 2.0
+"""Where there is none."""
 STEP_LEAST_S = 0.002
 STEP_PER_MEMBER_S = 0.0006
 LATE_STEP_PER_MEMBER_S = 0.0008
@@ -50,6 +67,19 @@ class PaceOptions:
                 raise InvalidInput(f"{what} {value} is not accepted (accepted: a number above 0)")
 
 
+def levels(members: int) -> float:
+    """Return how many levels a tree has below its root, with a fraction for one that is not full."""
+    return max(1.0, math.log(max(members, 1), TREE_DEGREE))
+
+
+def step_for(members: int, *, relays: bool = False, takes_late: bool = False) -> float:
+    """Return the step of a group: of a protocol that passes on along a tree, or that takes arrays late."""
+    if relays:
+        return STEP_PER_LEVEL_S * levels(members)
+    each_s = LATE_STEP_PER_MEMBER_S if takes_late else STEP_PER_MEMBER_S
+    return max(STEP_LEAST_S, each_s * members)
+
+
 class Pace:
     """The step in force: longer while timers come late or nothing becomes stable, short again otherwise.
 
@@ -57,18 +87,32 @@ class Pace:
     """
 
     def __init__(
-        self, options: PaceOptions, members: int, *, takes_late: bool = False, steers: bool = False
+        self,
+        options: PaceOptions,
+        members: int,
+        *,
+        relays: bool = False,
+        takes_late: bool = False,
+        steers: bool = False,
+        trips: RoundTrips | None = None,
     ) -> None:
         self.options = options
-        each_s = LATE_STEP_PER_MEMBER_S if takes_late else STEP_PER_MEMBER_S
-        self.least = options.step_s or max(STEP_LEAST_S, each_s * members)
+        self.least = options.step_s or step_for(members, relays=relays, takes_late=takes_late)
         self.step = self.least
+        self._levels = levels(members) if relays else 0.0
+        self._trips = RoundTrips() if trips is None else trips
         self.steering: Steering | None = None
         """Finds the step to take, at the member that does."""
         self._in_vain = 0
         if options.adaptive and steers:
             self.steering = Steering(self.least, max(options.step_most_s, RANGE_LEAST * self.least))
             self.follow(self.steering.step_s)
+
+    def resend(self) -> float:
+        """Return the seconds after which what was not answered is sent again."""
+        if not self._levels:
+            return RESEND_STEPS * self.step
+        return max(self.step, RESEND_ROUND_TRIPS * self._levels * self._trips.longest())
 
     def follow(self, step_s: float) -> None:
         """Take a step that was found."""

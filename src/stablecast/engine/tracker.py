@@ -4,6 +4,11 @@ Numbers count from the view's beginning: at its cut everything is everywhere, so
 Machines whose members start executions are started by rank 0; the others run by their own timers.  Either way
 the machine rests while this member knows of nothing unstable and hears nothing of the protocol.
 
+A member is late, and takes longer steps for it, if it does not do in time what was to be done.  While a
+machine rests, or an execution is under way, nothing was to be done.  So lateness counts from when a timer was
+due, or from when the machine was woken up, if that was later; and for an execution from when there was
+something to start it for and the one before was over.
+
 Where members do not receive from every sender, there are two ways.  A protocol whose groups may differ is
 told each source's audience, and waits for nobody else.  One that takes the minimum of what members have is
 told that a member has everything of a source that it does not receive: the source itself reports how much
@@ -20,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.engine.attached import RING
-from stablecast.engine.choice import PS, STEERED, Choice
+from stablecast.engine.choice import PS, Choice, times_of
+from stablecast.engine.claims import Claims
 from stablecast.engine.pace import Pace
 from stablecast.engine.wire import Stability
 from stablecast.errors import StablecastError
@@ -37,6 +43,10 @@ ROUNDING_PS = 10**6
 """Seconds as floats are this exact."""
 AWAKE_STEPS = 8
 """Steps for which a machine goes on after the last sign that it is needed."""
+AWAKE_RESENDS = 4
+"""Retransmissions that it has time for in any case."""
+RESEND_KNOWN_S = 0.25
+"""Seconds after which the time of retransmissions is set anew, as round trips have become known."""
 
 DAY_ONE_S = 1_767_225_600
 """The time of day that clocks count from: the first of January 2026."""
@@ -52,7 +62,7 @@ def make_machine(
     *,
     rank: int,
     members: int,
-    step_s: float,
+    pace: Pace,
     seed: int,
     zones: Sequence[str] = (),
     audiences: Audiences | None = None,
@@ -60,7 +70,7 @@ def make_machine(
     """Make one member's machine of a protocol; without audiences everyone receives from everyone."""
     protocol = choice.protocol
     for_whom = () if audiences is None or not protocol.runs.groups_may_differ else audiences.by_column()
-    sizes = choice.sizes(members, step_s, zones=zones, audiences=for_whom)
+    sizes = choice.sizes(members, pace.step, resend_s=pace.resend(), zones=zones, audiences=for_whom)
     width = protocol.kernels.attached(sizes)
     attached = np.zeros((members, RING, width), np.int64) if width else None
     degree = max(2, math.ceil(math.log2(max(members, 2))))
@@ -102,7 +112,7 @@ class Tracker:
             choice,
             rank=rank,
             members=len(bases),
-            step_s=pace.step,
+            pace=pace,
             seed=view >> 1,
             zones=zones,
             audiences=audiences,
@@ -110,15 +120,22 @@ class Tracker:
         self.protocol = self.machine.protocol
         self.attaches, self.takes = self.protocol.attaches, self.protocol.takes
         self.width = self.machine.me.attached.shape[2] if self.attaches else 0
+        self._claims = Claims(self.machine)
+        self._noted = np.zeros(len(bases), np.int64)
+        """What the machine knew to be stable when that was taken over."""
         self._send = send
         self._origin = now
         self._awake_until = 0.0
+        self._woken_at = now
+        """When it last rested."""
+        self._needed_at = now
+        """Who starts executions: since when there is something to start one for, as far as it is known."""
         self._unstable: bool | None = False
         """Whether something has come that is not stable, None if that is to be looked up."""
         self._started_at = -math.inf
         self._running = False
-        self._steered = {p.name: STEERED[p.role] for p in self.protocol.parameters if p.role in STEERED}
         self._step_in_force = pace.step
+        self._resend_s, self._resend_known_at = pace.resend(), now
         self._ahead = [p.name for p in self.protocol.having(Role.AHEAD) if choice.reads_time_of_day]
         self.knows_own = self.protocol.runs.knows(self.machine.sizes) == "own"
         """Whether members learn of their own messages alone, so that they have to tell the others."""
@@ -174,10 +191,13 @@ class Tracker:
 
     def has_received(self, source: int, part: int, now: float) -> None:
         """Note that a source's prefix has grown up to a part."""
+        if self.rank == self.starter and not self._has_unstable():
+            self._needed_at = now
         received = self.machine.me.received
         before = int(received[source])
         received[source] = part - self.bases[source]
-        self._unstable = None
+        if part > self.stable[source]:
+            self._unstable = True if self._is_heard is None else None
         if self._awake_until < now:
             self._wake(now)
         if self.pace.steering is not None:
@@ -201,6 +221,8 @@ class Tracker:
         Who starts executions has to know: there may be nothing else that it would start one for.
         """
         if self.rank == self.starter:
+            if not self._has_unstable():
+                self._needed_at = math.inf
             self._known_to_exist[source] = max(part, self._known_to_exist.get(source, 0))
             self._unstable = None
 
@@ -212,7 +234,8 @@ class Tracker:
         self.rose = True
         self.pace.progressed()
         me = self.machine.me
-        me.stable[source] = max(int(me.stable[source]), part - self.bases[source])
+        me.stable[source] = self._noted[source] = part - self.bases[source]
+        self._claims.rose([source])
         self._unstable = None
         return True
 
@@ -220,12 +243,16 @@ class Tracker:
 
     def receive(self, frame: Stability, source: int, now: float) -> bool:
         """Take in a message of the protocol; tell whether it is one."""
-        array = np.array(frame.entries, np.int64) if frame.entries else None
+        try:
+            array = self._claims.unpack(frame)
+        except ValueError:
+            return False
         message = Received(frame.kind, source, tuple(frame.numbers), array)
         if not self.machine.accepts(message):
             return False
         if frame.need:
             self._wake(now)
+        self._steer(now)
         self._handle(self.machine.receive(message, self._ps(now)), now)
         return True
 
@@ -253,8 +280,8 @@ class Tracker:
         """Let what is due go off."""
         due = self.machine.next_timer()
         if due is not None and due <= self._ps(now) + ROUNDING_PS and self._rests_until(due) is not None:
-            self.pace.fired(self._origin + due / PS, now)
-            self._steer()
+            self.pace.fired(max(self._origin + due / PS, self._woken_at), now)
+            self._steer(now)
             self._handle(self.machine.handle_timer(max(self._ps(now), due)), now)
         self._start_if_due(now)
 
@@ -263,18 +290,19 @@ class Tracker:
             return
         if now >= self._start_due() or (at_once and not self._running):
             if self._started_at > -math.inf and not self._running:
-                self.pace.fired(self._start_due(), now)
-                self._steer()
+                self.pace.fired(max(self._start_due(), self._needed_at), now)
+                self._steer(now)
             self._started_at, self._running = now, True
             self._handle(self.machine.start(self._ps(now)), now)
 
-    def _steer(self) -> None:
-        """Give the machine the step in force."""
-        if self.pace.step == self._step_in_force:
+    def _steer(self, now: float) -> None:
+        """Give the machine the times in force: when the step has changed, and as round trips are known."""
+        if self.pace.step == self._step_in_force and now < self._resend_known_at + RESEND_KNOWN_S:
             return
         self._step_in_force = self.pace.step
-        for name, factor in self._steered.items():
-            setattr(self.machine.me.params, name, round(self.pace.step * factor * PS))
+        self._resend_s, self._resend_known_at = self.pace.resend(), now
+        for name, ps in times_of(self.protocol, self._step_in_force, self._resend_s).items():
+            setattr(self.machine.me.params, name, ps)
 
     def _measure(self, now: float) -> None:
         """End a probe whose part is stable, and begin the next one if a part is not."""
@@ -290,7 +318,9 @@ class Tracker:
                 steering.begin(source, self.bases[source] + int(me.received[source]), now)
 
     def _wake(self, now: float) -> None:
-        self._awake_until = now + AWAKE_STEPS * self.pace.step
+        if self._awake_until < now:
+            self._woken_at = now
+        self._awake_until = now + max(AWAKE_STEPS * self.pace.step, AWAKE_RESENDS * self._resend_s)
 
     def _has_unstable(self) -> bool:
         if self._unstable is None:
@@ -306,7 +336,7 @@ class Tracker:
 
     def _handle(self, sends: list[Sent], now: float) -> None:
         """Send what a call of the machine made, its own copies included, and take over what it learned."""
-        self._note()
+        self._note(now)
         if sends:
             self._send_all(sends, now)
         if self.pace.steering is not None:
@@ -314,24 +344,38 @@ class Tracker:
 
     def _send_all(self, sends: list[Sent], now: float) -> None:
         waiting, need = deque(sends), self._has_unstable()
+        before: Sent | None = None
         while waiting:
             sent = waiting.popleft()
             if sent.dest != self.rank:
-                entries = [] if sent.array is None else sent.array.tolist()
-                self._send(Stability(self.view, sent.kind, list(sent.numbers), entries, need), sent.dest)
+                if before is None or not _says_the_same(sent, before):
+                    packed = self._claims.pack(sent.kind, sent.array)
+                    frame = Stability(self.view, sent.kind, list(sent.numbers), *packed, need)
+                self._send(frame, sent.dest)
+                before = sent
                 self.sends += 1
             if sent.dest in (GROUP, self.rank):
                 own = Received(sent.kind, self.rank, sent.numbers, sent.array)
                 waiting.extend(self.machine.receive(own, self._ps(now)))
-                self._note()
+                self._note(now)
 
-    def _note(self) -> None:
+    def _note(self, now: float) -> None:
         if self.machine.learned:
-            self._unstable = None
-            for source, number in enumerate(self.machine.me.stable.tolist()):
-                if self.bases[source] + number > self.stable[source]:
-                    self.stable[source] = self.bases[source] + number
-                    self.rose = True
-                    self.pace.progressed()
+            stable = self.machine.me.stable
+            risen = np.flatnonzero(stable > self._noted)
+            if risen.size:
+                self._noted[risen] = stable[risen]
+                for source in risen.tolist():
+                    self.stable[source] = self.bases[source] + int(stable[source])
+                self._claims.rose(risen)
+                self._unstable = None
+                self.rose = True
+                self.pace.progressed()
         if self.machine.finished:
             self._running = False
+            self._needed_at = now
+
+
+def _says_the_same(sent: Sent, before: Sent) -> bool:
+    """Tell whether a message says what the one before it says, to another member."""
+    return sent.kind == before.kind and sent.numbers == before.numbers and sent.array is before.array

@@ -4,7 +4,7 @@ A frame is an array with its tag first.  Tags 1 to 19 are data (:mod:`stablecast
 stability, 20 to 39 membership (:mod:`stablecast.membership.messages`), 40 to 49 sessions, and 50 is a piece
 of a frame.  Frames that a later
 version adds have new tags; what a frame means never changes without a new version in the datagram's first
-byte.  Tag 6 is retired: it was a message of the stability protocol in another form.
+byte.  Tags 6 and 9 are retired: they were messages of the stability protocol in other forms.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEP_MOST_US = 3_600_000_000
 T = TypeVar("T")
 
 
-class Stability(Frame, tag=9, frozen=True):
+class Stability(Frame, tag=10, frozen=True):
     """A message of the stability protocol, as the protocol declares it."""
 
     view: Word
@@ -35,6 +35,8 @@ class Stability(Frame, tag=9, frozen=True):
     """Which of the protocol's messages it is."""
     numbers: list[Long]
     """Its whole numbers, in the order of their declaration."""
+    sources: list[Whole]
+    """Sources that its arrays of sources have entries for, where these leave some out; in ascending order."""
     entries: list[Long]
     """Its arrays, one behind the other."""
     need: bool = False

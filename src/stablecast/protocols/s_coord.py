@@ -17,10 +17,11 @@ from stablecast.protocols import s_coordp
 from stablecast.protocols._tree import TREE_DEGREE
 from stablecast.protocols.contract import Role, Started, hidden
 from stablecast.protocols.layers import RESEND, sets_timers
+from stablecast.protocols.layers.tree import PULL
 
 PROTOCOL = s_coordp.PROTOCOL.replace(
     about=__doc__,
     paper="hypercube, section 2.3",
     runs=Started(by_minimum=True, timed=sets_timers, successors=True, placement="random"),
-    parameters=(RESEND, replace(TREE_DEGREE, default="log"), hidden("relay", Role.RELAY, 1)),
+    parameters=(RESEND, replace(TREE_DEGREE, default="log"), hidden("relay", Role.RELAY, 1), PULL),
 )

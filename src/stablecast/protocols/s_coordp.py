@@ -198,7 +198,7 @@ PROTOCOL = Protocol(
         tree.Messages(START, ACK, INFO, ACK_INFO),
     ),
     runs=Started(by_minimum=True, timed=sets_timers, successors=True),
-    parameters=(RESEND, TREE_DEGREE, hidden("relay", Role.RELAY)),
+    parameters=(RESEND, TREE_DEGREE, hidden("relay", Role.RELAY), tree.PULL),
     places=tree_places,
     links=tree_member_links,
 )

@@ -41,7 +41,7 @@ class DemoOptions:
     """How probably a datagram is lost on its way to one member."""
     kill: int = 1
     """Members that are killed."""
-    protocol: str = "gsgc"
+    protocol: str = "s_coord"
     """A name, or the path of a file that defines a protocol."""
     set: tuple[str, ...] = ()
     """Options of the protocol, each as ``name=value``."""

@@ -77,6 +77,8 @@ class Kind:
     """Of a number in a message: it is at least 0 and below this; None for any of 64 bits."""
     elements: Length | None = None
     """Of a set: how many there are that may be in it."""
+    by_source: bool = False
+    """Whether it is an array with an entry for each source."""
 
     def size(self, sizes: Sizes) -> int:
         """Return the entries of all rows."""
@@ -141,13 +143,14 @@ def set_of(
 
 def sources(*, rows: int | Length = 0, wide: bool = False, when: Callable[[Sizes], bool] = _always) -> Kind:
     """Return the kind of an array with an entry for each source; all of them count on the wire."""
-    return entries(
+    made = entries(
         lambda sizes: sizes.tracked,
         rows=rows,
         wide=wide,
         when=when,
         wire=lambda sizes: sizes.wire * sizes.entry_bytes,
     )
+    return replace(made, by_source=True)
 
 
 def members(*, rows: int | Length = 0, when: Callable[[Sizes], bool] = _always) -> Kind:

@@ -25,6 +25,7 @@ from stablecast.compiling.views import (
     NOTHING,
     NUMBERS_MAX,
     RECEIVED,
+    SAME,
     Arrived,
 )
 from stablecast.errors import StablecastError
@@ -50,7 +51,7 @@ class Sent:
     numbers: tuple[int, ...]
     """Its whole numbers, in the order of their declaration."""
     array: IntArray | None
-    """A copy of its arrays, one behind the other, if it has any."""
+    """A copy of its arrays, one behind the other, if it has any; what is sent again has the same copy."""
     payload: int = BY_KIND
     """Its bytes beyond the header, ``BY_KIND`` for what the message's fields come to."""
 
@@ -237,11 +238,15 @@ class Machine:
         count = marks[_SENDS]
         if not count:
             return []
-        made, row = [], -1
+        made: list[Sent] = []
+        row = -1
         columns = (sent.kind, sent.dest, sent.carries, sent.payload, sent.numbers)
         for kind, dest, carries, payload, numbers in zip(*(c[:count].tolist() for c in columns), strict=True):
             row += carries == ARRAY
-            array = None if carries == NOTHING else self._carried(carries, kind, row)
+            if carries == SAME:
+                array = made[-1].array
+            else:
+                array = None if carries == NOTHING else self._carried(carries, kind, row)
             made.append(Sent(kind, dest, tuple(numbers[: self._numbers[kind]]), array, payload))
         return made
 

@@ -16,11 +16,12 @@ role             what the parameter is, and who asks for it
 ``SILENCE``      steps of silence after which a member is struck off, 0 for never; without it nobody joins
 ``ADMISSION``    how newcomers are let in; views of live groups do that
 ``MODEL``        what the simulated network, clocks or wire are like; live groups have them for real
-``TREE``         children of a member in a logical tree; in live groups ``log`` unless said, never ``network``
+``TREE``         children of a member in a logical tree; in live groups 8 unless said, never ``network``
 ``CLOCK``        what timestamps are read from; in live groups ``logical`` unless said, never ``physical``
 ``SPREAD``       how a result reaches the others; live groups choose ``both``
 ``SNAPSHOT``     when a member's array is taken for a round; live groups choose ``use``
 ``RELAY``        whether messages to all are passed on from member to member: the run's ``cast`` sets it
+``PULL``         whether members ask for a result that was lost instead of confirming each; live groups do
 ``EXECUTIONS``   executions of the run, 0 for no limit
 ``INITIAL``      members that are there from the start, 0 for all
 ``ENTRY_BYTES``  bytes of a sequence number
@@ -67,6 +68,7 @@ class Role(enum.StrEnum):
     SPREAD = "spread"
     SNAPSHOT = "snapshot"
     RELAY = "relay"
+    PULL = "pull"
     EXECUTIONS = "executions"
     INITIAL = "initial"
     ENTRY_BYTES = "entry_bytes"

@@ -4,6 +4,15 @@ A member that waits for children's ACKs sends START to them again; one that has 
 its ACK again.  INFO likewise: a member passes it on until each child has sent its ACK_INFO, and sends its own
 to the parent when all of those are in.
 
+With ``pull``
+    Nobody confirms INFO.  A member that has reported repeats its ACK until INFO is in, and a parent that has
+    the result answers an ACK with it.  So a lost START is repeated by the parent, a lost ACK by either, and a
+    lost INFO is asked for by who lacks it; whoever waits for something has a timer.  An execution has three
+    messages for each member instead of four, and is over for the root when the result is known: the next one
+    can begin while INFO still travels, and what is lost of it comes with the next result.
+    A repeated ACK may hold more than the first one; it is a report of its sender in this execution either
+    way, and a parent takes in one of them.
+
 When members are gone
     Their children hang under the nearest ancestor that is left, or under the coordinator
     (:mod:`~stablecast.protocols.layers.rebuilt`, with why that is safe).  The execution is repaired, not
@@ -28,7 +37,18 @@ from stablecast.compiling import kernel
 from stablecast.frontier import copy_into
 from stablecast.frontier.sets import clear
 from stablecast.protocols._tree import TreeMember
-from stablecast.protocols.contract import Kernels, Number, Outbox, few, finish, gather, send, send_again
+from stablecast.protocols.contract import (
+    Kernels,
+    Number,
+    Outbox,
+    Role,
+    few,
+    finish,
+    gather,
+    hidden,
+    send,
+    send_again,
+)
 from stablecast.protocols.layers import is_gone, is_new, resends, unfinish, wait_for_answers, wait_no_more
 from stablecast.protocols.layers.rebuilt import (
     count_asked,
@@ -42,6 +62,8 @@ from stablecast.protocols.layers.succession import coordinates, coordinator_of, 
 
 WAITING, ASKING, REPORTED, TELLING, DONE = 0, 1, 2, 3, 4
 Kernel = Callable[..., Any]
+PULL = hidden("pull", Role.PULL)
+"""The parameter of protocols that can ask for a lost result."""
 
 
 class Asking(TreeMember):
@@ -157,11 +179,13 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
             _begin(me)
 
     @kernel
-    def see_whether_reported(me: Any, out: Outbox) -> None:
-        """With everything in, the report is under way."""
+    def see_whether_reported(me: Any, now: int, out: Outbox) -> None:
+        """With everything in, the report is under way; who pulls repeats it until the result is in."""
         if me.missing == 0:
             me.phase = REPORTED
             wait_no_more(out)
+            if me.params.pull and not coordinates(me):
+                wait_for_answers(me, now, out)
 
     @kernel
     def hear_start(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
@@ -179,7 +203,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
             me.phase = ASKING
             wait_for_answers(me, now, out)
             on_start(me, source, message, now, out)
-            see_whether_reported(me, out)
+            see_whether_reported(me, now, out)
 
     @kernel
     def hear_ack(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
@@ -192,24 +216,42 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
         if message.execution > me.execution:
             advance(me, message.execution, now, out)
         if me.phase >= REPORTED:
+            if me.params.pull and me.phase == DONE:
+                send(out, source, INFO(me.execution, me.S))
             return
         counts = is_asked(me, source)
         if not is_new(me.heard, source):
             return
         if counts:
             on_ack(me, source, message, now, out)
-            see_whether_reported(me, out)
+            see_whether_reported(me, now, out)
         else:
             gather(me.S, message.S, me.gathered == 0)
             me.gathered += 1
 
     @kernel
-    def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
-        """Take in the result, or confirm it again; the children are to confirm it first."""
-        if me.guarded:
-            tell_info(me, source, message, now, out)
-        else:
+    def pull_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in the result, once, and pass it on; a child that does not get it asks for it."""
+        if message.execution < me.execution:
+            return
+        if message.execution > me.execution:
+            advance(me, message.execution, now, out)
+        if me.phase != DONE:
+            me.phase = DONE
+            clear(me.heard)
+            copy_into(me.S, message.S)
             on_info(me, source, message, now, out)
+            wait_no_more(out)
+
+    @kernel
+    def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
+        """Take in the result; the children are to confirm it, or ask for it."""
+        if not me.guarded:
+            on_info(me, source, message, now, out)
+        elif me.params.pull:
+            pull_info(me, source, message, now, out)
+        else:
+            tell_info(me, source, message, now, out)
 
     @kernel
     def ask_those_below(me: Any, member: int, out: Outbox) -> None:
@@ -234,7 +276,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
             child = next_asked(me, child)
 
     @kernel
-    def lose_child(me: Any, member: int, out: Outbox) -> None:
+    def lose_child(me: Any, member: int, now: int, out: Outbox) -> None:
         """Wait for those below a child that is gone in its place, unless its own answer is in."""
         me.rebuilt = 1
         if me.phase < REPORTED:
@@ -242,7 +284,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
                 ask_those_below(me, member, out)
             me.missing = count_asked(me) + (me.phase == WAITING) + 1
             count(me, out)
-            see_whether_reported(me, out)
+            see_whether_reported(me, now, out)
         elif me.phase == TELLING:
             if me.params.relay:
                 tell_those_below(me, member, out)
@@ -257,7 +299,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
             return
         if me.phase == REPORTED:
             report(me, out)
-        elif me.phase == DONE:
+        elif me.phase == DONE and not me.params.pull:
             send(out, parent, ACK_INFO(me.execution))
 
     @kernel
@@ -268,7 +310,7 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
             return
         me.gone_count += 1
         if was_child and me.execution > 0:
-            lose_child(me, member, out)
+            lose_child(me, member, now, out)
         elif was_child:
             me.rebuilt = 1
         elif member == parent and me.execution > 0:
@@ -276,9 +318,11 @@ def asking(plain: Kernels, asked: Asked, messages: Messages) -> Kernels:
 
     @kernel
     def timer(me: Any, now: int, out: Outbox) -> None:
-        """Repeat the question, or the result, to the children that have not answered."""
+        """Repeat the question, or the result, to the children that have not answered, or the own answer."""
         if me.phase == ASKING:
             ask_children(me, out)
+        elif me.phase == REPORTED:
+            report(me, out)
         elif me.phase == TELLING:
             tell_children(me, me.S, out)
         wait_for_answers(me, now, out)

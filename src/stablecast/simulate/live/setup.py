@@ -70,7 +70,7 @@ class Membership:
         "Seconds between two steps of the protocol; with --adaptive the least.",
         panel=LIVE,
         above=0,
-        implied="0.0006 for each member, at least 0.002",
+        implied="by the group's size",
     )
     adaptive: bool = knob(
         False, "Let the first member search for a good step while the group runs.", panel=LIVE
