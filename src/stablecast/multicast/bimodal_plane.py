@@ -75,7 +75,7 @@ class BimodalPlane(DataPlane):
         self._lost = 0
         self._multicasts_again = 0
         self._bases = list(self.prefixes())
-        self._first_seqs = [stream.seq for stream in self.streams]
+        self._first_seqs = [self.streams.seq(source) for source in range(self._size)]
         self._seqs = list(self._first_seqs)
         """For each source, the last message that ends up to the last part that is known to exist."""
         self._marks: dict[int, deque[int]] = {}
@@ -98,7 +98,7 @@ class BimodalPlane(DataPlane):
     @property
     def loss(self) -> float | None:
         """The share of first multicasts that did not come here, None while too little has come to tell."""
-        known = sum(s.prefix - base for s, base in zip(self.streams, self._bases, strict=True))
+        known = sum(stream.prefix - self._bases[source] for source, stream in self.streams.known())
         known -= self.own.prefix - self._bases[self._rank]
         return self._missed / known if known >= MEASURED_LEAST else None
 
@@ -112,8 +112,8 @@ class BimodalPlane(DataPlane):
 
     def counts(self) -> Counts:
         """Return what has happened so far."""
-        both = zip(self.streams, self._first_seqs, strict=True)
-        come_or_lost = sum(s.seq - first for s, first in both if s is not self.own)
+        first, others = self._first_seqs, self.streams.known()
+        come_or_lost = sum(s.seq - first[source] for source, s in others if s is not self.own)
         return (
             super()
             .counts()
@@ -163,7 +163,7 @@ class BimodalPlane(DataPlane):
 
     def told_with_signs(self) -> Gossip:
         """Return which messages this member has, or has given up."""
-        return Messages(self._view, self.prefixes(), tuple(stream.seq for stream in self.streams))
+        return Messages(self._view, self.prefixes(), tuple(map(self.streams.seq, range(self._size))))
 
     def _take_messages(self, frame: Messages, now: float) -> bool:
         """Hear which messages end up to parts of each source, so that those given up can be told."""
@@ -227,8 +227,8 @@ class BimodalPlane(DataPlane):
         self._ask_what_is_due(now)
         if now >= self._give_up_at:
             self._give_up_at = NEVER
-            for source, (stream, part) in enumerate(zip(self.streams, self.limit, strict=True)):
-                self._give_up(source, stream, part, now)
+            for source in sorted(self._not_cut):
+                self._give_up(source, self.streams[source], self.limit[source], now)
 
     def _begin_round(self, now: float) -> None:
         """Let go of what has lived long enough, give up what is missing of it, and gossip."""

@@ -13,7 +13,7 @@ from stablecast.multicast.around import Surroundings
 from stablecast.multicast.frames import Nak
 from stablecast.multicast.keepers import Keepers
 from stablecast.multicast.round_trips import RoundTrips
-from stablecast.multicast.streams import Stream, size_of
+from stablecast.multicast.streams import Streams, size_of
 
 NAK_MOST_S = 0.5
 """Seconds between two requests at most, unless two round trips are longer."""
@@ -49,7 +49,7 @@ class Repair:
         rank: int,
         *,
         sessions: Sequence[int],
-        streams: Sequence[Stream],
+        streams: Streams,
         keepers: Keepers,
         around: Surroundings,
         trips: RoundTrips,
