@@ -42,10 +42,12 @@ from stablecast.multicast.around import Counts
 from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.digests import Range, Told, lacked_by_both, to_be_had, told_of
 from stablecast.multicast.frames import AskMulticast, Data, Digest, Forward, Gossip, Messages, Nak, Run
-from stablecast.multicast.repair import NAK_RANGES, REPAIR_BYTES
+from stablecast.multicast.repair import NAK_RANGES
 from stablecast.multicast.streams import Kept, Stream, last_part, last_seq, size_of
 from stablecast.multicast.terms import Terms
 
+AGAIN_BYTES = 256 << 10
+"""Most bytes that are multicast again because of one request."""
 AGAIN_ROUNDS = 2
 """Rounds between two requests for the same parts, and between two multicasts of the same run."""
 END_ROUNDS = 10
@@ -213,13 +215,15 @@ class BimodalPlane(DataPlane):
 
     def next_timer(self) -> float:
         """Return when ``handle_timer`` is to be called."""
+        answers = self._repair.next_timer()
         if self.limit is None:
-            return self._round_at
+            return min(self._round_at, answers)
         due = min((stream.gaps.next_at for stream in self._lacking.values()), default=NEVER)
-        return min(due, self._give_up_at)
+        return min(due, self._give_up_at, answers)
 
     def handle_timer(self, now: float) -> None:
         """Begin a round; while the view ends, ask for what is missing, or give it up."""
+        self._repair.handle_timer(now)
         if self.limit is None:
             if now >= self._round_at:
                 self._begin_round(now)
@@ -374,7 +378,7 @@ class BimodalPlane(DataPlane):
         stream, sent = self.streams[frame.source], 0
         for first, last in frame.ranges[:NAK_RANGES]:
             for run in stream.runs_between(first, last):
-                if (frame.source, run.part) in self._again or sent > REPAIR_BYTES:
+                if (frame.source, run.part) in self._again or sent > AGAIN_BYTES:
                     continue
                 self._again[frame.source, run.part] = self._round
                 self._multicasts_again += 1

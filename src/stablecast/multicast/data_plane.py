@@ -414,7 +414,7 @@ class DataPlane:
 
     def next_timer(self) -> float:
         """Return when ``handle_timer`` is to be called."""
-        at = self._announcing.due
+        at = min(self._announcing.due, self._repair.next_timer())
         for stream in self._lacking.values():
             due = stream.gaps.next_at
             if due < at:
@@ -424,6 +424,7 @@ class DataPlane:
     def handle_timer(self, now: float) -> None:
         """Ask for what is missing, and say how much was sent, if it is time to."""
         self._ask_what_is_due(now)
+        self._repair.handle_timer(now)
         if self._announcing.due <= now or self._announcing.became_stable:
             self._announcing.handle_timer(now)
 

@@ -212,6 +212,11 @@ class Stream:
         for part in sorted(part for part in self.ahead if first <= part <= last):
             yield self.ahead[part]
 
+    def run_at(self, part: int) -> Run | None:
+        """Return the run that begins with a part, if it is here."""
+        kept = self.kept.get(part)
+        return self.ahead.get(part) if kept is None else kept.run
+
     def dropped_between(self, first: int, last: int) -> Iterator[Kept]:
         """Return the places of runs that were here and dropped, of those that begin in a range."""
         return (kept for kept in self._kept_between(first, last) if kept.run is None)
