@@ -65,6 +65,7 @@ from stablecast.membership.actions import (
 )
 from stablecast.membership.agreement import Agreement
 from stablecast.membership.messages import Alive, Join, Refuse
+from stablecast.membership.roster import roster_of
 from stablecast.membership.view import FROM_ALL, Address, MemberInfo, View
 from stablecast.multicast.bimodal_plane import BimodalPlane
 from stablecast.multicast.frames import (
@@ -652,7 +653,7 @@ class Engine:
             here.data.tell_lost(sent, now)
         self._settle(begin.gone + begin.left, begin.view, now)
         view = begin.view
-        labels = tuple(map(self._names.label_of, view.members))
+        labels = self._names.labels_of(roster_of(view))
         self.counters.views += 1
         self._trips.keep(view.sessions)
         self.mail.known.began(view.sessions, self.session)
@@ -683,7 +684,7 @@ class Engine:
         self._events.append(
             ViewChanged(
                 members=here.labels,
-                joined=tuple(map(label_of, begin.joined)),
+                joined=tuple(here.labels[here.ranks[member.session]] for member in begin.joined),
                 left=tuple(map(label_of, begin.left)),
                 failed=tuple(map(label_of, begin.gone)),
                 reason=begin.reason,

@@ -50,7 +50,7 @@ class InView:
         session: int,
         numbers: Sequence[tuple[int, int]],
         *,
-        labels: Sequence[str],
+        labels: tuple[str, ...],
         options: Options,
         around: Surroundings,
         rng: Randomness,
@@ -65,7 +65,7 @@ class InView:
         self.size = roster.size
         self.agreed = roster.labels
         """What all call the members, in traces, by rank."""
-        self.labels = roster.labels if labels == roster.labels else tuple(labels)
+        self.labels = labels
         """What they are called here."""
         self.ranks = roster.ranks
         self.addresses = roster.addresses

@@ -18,6 +18,7 @@ from stablecast.membership.change import Change
 from stablecast.membership.messages import Join, Proposal, Sync
 from stablecast.membership.next_view import comes_back, view_alone
 from stablecast.membership.place import InView, Phase, Search
+from stablecast.membership.roster import shared
 from stablecast.membership.state import State
 from stablecast.membership.view import Address, View
 
@@ -44,6 +45,7 @@ def _identities(view: View) -> set[tuple[int, int]]:
 
 
 def _go_to_view(state: State, old: View | None, sync: Sync, view: View, now: float) -> None:
+    view = shared(view)
     _enter(state, view, sync.numbers, sync.proposal, now)
     before, after = set() if old is None else _identities(old), _identities(view)
     away = () if old is None else tuple(member for member in old.members if member.identity not in after)

@@ -5,8 +5,8 @@ found out serves every other one of the same Python process: a simulation, or te
 of a thousand members each would otherwise keep a million copies of what is the same.
 
 A roster is looked up by the view's id, and counts only for a view that is equal: ids are random numbers that
-come from elsewhere, and nothing here relies on their being different.  Few are kept, those that were asked
-for last; whoever is in a view keeps its roster itself.
+come from elsewhere, and nothing here relies on their being different.  Few are kept, the newest ones; whoever
+is in a view keeps its roster itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Roster:
         self.size = len(view.members)
         self.sessions = view.sessions
         """The members' sessions by rank."""
-        self.ranks = {session: rank for rank, session in enumerate(self.sessions)}
+        self.ranks = view.ranks
         """Ranks by session."""
 
     @cached_property
@@ -42,6 +42,11 @@ class Roster:
     def labels(self) -> tuple[str, ...]:
         """What all call the members, by rank."""
         return tuple(member.label for member in self.view.members)
+
+    @cached_property
+    def keys(self) -> list[tuple[str, int]]:
+        """Their labels, with their sessions."""
+        return list(zip(self.labels, self.sessions, strict=True))
 
     @cached_property
     def zones(self) -> list[str]:
@@ -67,9 +72,8 @@ def roster_of(view: View) -> Roster:
     roster = _kept.get(view.id)
     if roster is None or (roster.view is not view and roster.view != view):
         roster = _kept[view.id] = Roster(view)
-    _kept.move_to_end(view.id)
-    while len(_kept) > KEPT:
-        _kept.popitem(last=False)
+        if len(_kept) > KEPT:
+            _kept.popitem(last=False)
     return roster
 
 

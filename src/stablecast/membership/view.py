@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Mapping
 from enum import IntEnum
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -115,7 +117,12 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     @property
     def sessions(self) -> tuple[int, ...]:
         """The members' sessions by rank."""
-        return tuple(member.session for member in self.members)
+        return _looked_up(self.members).sessions
+
+    @property
+    def ranks(self) -> Mapping[int, int]:
+        """The members' ranks by session."""
+        return _looked_up(self.members).ranks
 
     def receivers_of(self, label: str) -> tuple[str, ...]:
         """Return the labels of the members that receive what one of them sends, without itself."""
@@ -127,12 +134,33 @@ class View(msgspec.Struct, frozen=True, array_like=True):
 
     def rank_of(self, session: int) -> int:
         """Return a member's rank, -1 if it is not in this view."""
-        for rank, member in enumerate(self.members):
-            if member.session == session:
-                return rank
-        return -1
+        return self.ranks.get(session, -1)
 
     def member(self, session: int) -> MemberInfo | None:
         """Return a member by its session, None if it is not in this view."""
         rank = self.rank_of(session)
         return None if rank < 0 else self.members[rank]
+
+
+class _LookUps(NamedTuple):
+    """What members of a view are looked up by."""
+
+    members: tuple[MemberInfo, ...]
+    sessions: tuple[int, ...]
+    ranks: dict[int, int]
+
+
+LOOK_UPS_KEPT = 32
+_look_ups: OrderedDict[int, _LookUps] = OrderedDict()
+"""Those of the views that were looked at last, by the identity of the members, which they keep alive."""
+
+
+def _looked_up(members: tuple[MemberInfo, ...]) -> _LookUps:
+    found = _look_ups.get(id(members))
+    if found is None:
+        sessions = tuple(member.session for member in members)
+        ranks = dict(zip(reversed(sessions), range(len(sessions) - 1, -1, -1), strict=True))
+        found = _look_ups[id(members)] = _LookUps(members, sessions, ranks)
+        if len(_look_ups) > LOOK_UPS_KEPT:
+            _look_ups.popitem(last=False)
+    return found

@@ -16,7 +16,7 @@ What follows
 from __future__ import annotations
 
 BURST, SMALL_BURST = 32, 4
-"""Runs that leave at once at most, before and after something was lost, or what makes ``TICK_S`` of the rate."""
+"""Runs that leave at once at most, before and after something was lost; more at a rate of more a tick."""
 GROWTH, SLOW_GROWTH = 2.0, 1.25
 """Times that the rate is multiplied by after a while without losses, before and after something was lost."""
 TICK_S = 0.001
