@@ -316,7 +316,7 @@ def test_members_that_relay_and_members_that_do_not_understand_each_other():
 
 @pytest.mark.parametrize("told", ["twice", 0, 128, "-1", True, 2.0])
 def test_other_fan_outs_are_refused(told):
-    with pytest.raises(InvalidInput, match="fan_out .* is not accepted"):
+    with pytest.raises(InvalidInput, match=r"fan_out .* is not accepted"):
         Options(group="orders", fan_out=told)
 
 

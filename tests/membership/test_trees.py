@@ -1,5 +1,7 @@
 """Trees along which members pass things on: everyone once, zones once, and only who is to have it."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,7 +68,7 @@ def test_who_is_above_a_member_passes_on_to_it(zones, data, degree):
     trees = trees_of(members_of(zones))
     way = (rank, *trees.above(source, rank, degree))
     assert way[-1] == source
-    for below, above in zip(way, way[1:], strict=False):
+    for below, above in pairwise(way):
         assert below in trees.children(source, above, degree)
 
 

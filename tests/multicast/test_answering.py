@@ -10,7 +10,7 @@ WHILE_S, TRIP_S = 0.02, 0.002
 
 
 def play(runs, comes_through, seconds=20.0):
-    """Send so many runs to a member that asks again for what is lost; return how many left, and when all came."""
+    """Send runs to a member that asks again for what is lost; return how many left, and when all came."""
     answers, missing, now, left = Answers(0.0, WHILE_S), set(range(runs)), 0.0, 0
     ask_at = 0.0
     while missing and now < seconds:
