@@ -16,7 +16,7 @@ SOURCE, ME = 0, 11
 NOBODY = frozenset()
 
 
-def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, unheard=()):
+def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, unheard=(), above=()):
     links = Links(rank, SIZE, every=0.25)
     links.look(unheard, 1, 0.0)
     heard = Heard([0] * SIZE)
@@ -25,7 +25,14 @@ def keepers(rank=ME, *, policy="two-buffers", copies=3, has=None, unheard=()):
             heard.take(of, source, part)
     audiences = Audiences(VIEW.members)
     return Keepers(
-        VIEW.sessions, rank, audiences=audiences, policy=policy, copies=copies, has=heard, links=links
+        VIEW.sessions,
+        rank,
+        audiences=audiences,
+        policy=policy,
+        copies=copies,
+        has=heard,
+        links=links,
+        above=lambda source: above,
     )
 
 
@@ -97,3 +104,17 @@ def test_while_the_view_ends_a_member_that_has_received_everything_is_trusted_on
             assert (order == [4, 4, 4]) == is_trusted
             if not is_trusted:
                 assert set(order) & chosen(part) or not chosen(part) - {ME}
+
+
+def test_who_passes_data_on_is_asked_twice_before_the_source():
+    assert asked_in_turn(keepers(above=(4, 7, SOURCE)), 5, range(4)) == [4, 4, SOURCE, SOURCE]
+
+
+def test_who_gets_data_from_the_source_itself_asks_the_source():
+    assert asked_in_turn(keepers(above=(SOURCE,)), 5, range(2)) == [SOURCE, SOURCE]
+
+
+def test_who_passes_data_on_and_is_suspected_or_not_heard_is_not_asked_first():
+    asker = keepers(above=(4, SOURCE))
+    assert asked_in_turn(asker, 5, range(2), suspects=frozenset({4})) == [SOURCE, SOURCE]
+    assert asked_in_turn(keepers(above=(4, SOURCE), unheard=[4]), 5, range(2)) == [SOURCE, SOURCE]

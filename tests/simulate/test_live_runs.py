@@ -42,6 +42,35 @@ def test_everyone_gets_everything_without_faults():
     assert result.messages_in_smaller_view == result.repairs_asked == result.lost == 0
 
 
+def test_members_that_pass_on_what_goes_to_all_deliver_the_same_a_little_later():
+    direct, relayed = (
+        run(members=12, senders=2, rate_per_s=20, told={"fan_out": told}) for told in ("direct", "3")
+    )
+    for result in (direct, relayed):
+        assert result.completed
+        assert result.deliveries == result.messages * 11
+        assert result.repairs_asked == 0
+    assert direct.delivery_p50_us < relayed.delivery_p50_us < 4 * direct.delivery_p50_us
+
+
+def test_members_that_pass_on_what_goes_to_all_send_less_to_other_sites():
+    sites = topology("sites", sites=3, members=12)
+    direct, relayed = (
+        run(shape=sites, senders=2, rate_per_s=20, told={"fan_out": told}) for told in ("direct", "3")
+    )
+    assert direct.completed
+    assert relayed.completed
+    assert relayed.across_datagrams < direct.across_datagrams
+
+
+@pytest.mark.parametrize("told", [{"fan_out": "1"}, {"fan_out": "3", "policy": "two-buffers"}])
+def test_relays_that_crash_and_lose_hold_nobody_up_for_long(told):
+    result = run(members=10, seed=2, told=told, **CRASH)
+    assert result.completed
+    assert result.repairs_sent > 0
+    assert result.members_at_end == 9
+
+
 @pytest.mark.parametrize("protocol", live_protocols())
 def test_every_protocol_of_live_groups_runs(protocol):
     result = run(protocol=protocol, members=4, seconds=0.5)

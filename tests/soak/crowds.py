@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from stablecast.engine.degrees import AUTO
 from tests.soak.faults import BEGIN_S, Fault
 from tests.soak.link_model import draw_links
 from tests.soak.schedules import LARGE, START_EVERY_S, Schedule, make_schedule
@@ -38,6 +39,7 @@ def crowd(seed: int, members: int) -> Schedule:
         sizes=sizes,
         largest=tuple(sorted({max(LEAST_DATAGRAM, size) for size in plain.largest})),
         step_s=rng.choice((0.02, 0.1)),
+        fan_out=AUTO,
         links=draw_links(seed, members, messages * sum(sizes) / len(sizes)),
         faults=tuple(sorted((*moved, *churn), key=lambda fault: fault.at_s)),
     )

@@ -25,7 +25,8 @@ class HistoryRequest:
         here = self._driver.engine.in_view
         if here is None or self._driver.closed:
             return
-        known = [(stream.label, stream.seq) for stream in here.data.streams if stream.seq]
+        seqs = map(here.data.streams.seq, range(here.size))
+        known = [(label, seq) for label, seq in zip(here.labels, seqs, strict=True) if seq]
         if known:
             self._source, last = known[0]
             self._fetch = self._driver.fetch(self._source, 1, last)

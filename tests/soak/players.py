@@ -67,6 +67,7 @@ def options_of(schedule: Schedule, name: str) -> Options:
         history_bytes=schedule.history_bytes,
         fail_after=schedule.fail_after_s,
         alive_every=0.25 * patience,
+        fan_out=schedule.fan_out,
         zone=f"zone{sum(name.encode()) % schedule.zones}" if schedule.zones else "",
         pace=PaceOptions(step_s=schedule.step_s, adaptive=schedule.adaptive),
         timing=timing,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from stablecast.engine.choice import live_protocols, takes_receivers
+from stablecast.engine.degrees import AUTO
 from stablecast.protocols import protocol as find_protocol
 from tests.soak.faults import BEGIN_S, Fault, draw_faults
 from tests.soak.link_model import LinkModel, draw_links
@@ -26,6 +27,8 @@ START_EVERY_S = 0.02
 """Between the starts of two processes that do not start together."""
 
 SMALL, LARGE, HUGE, LARGEST = (0, 1, 20, 100, 400), (3_000, 9_000), (70_000,), 1 << 20
+RELAYS = 1 / 3
+"""The share of schedules in which members relay, in groups of any size."""
 DATAGRAMS = (512, 1_400, 1_400, 8_000)
 OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "cubefulldist": ({"links": "compensated"}, {"links": "plain"}),
@@ -101,6 +104,8 @@ class Schedule:
     """What datagrams travel over; None if each takes a time of its own."""
     zones: int
     """Zones that members are in; 0 for none."""
+    fan_out: str | int
+    """Who sends the copies of what goes to all: in a part of the schedules others pass them on."""
     adaptive: bool
     """Whether the first member of a view searches for a good step."""
     faults: tuple[Fault, ...]
@@ -147,6 +152,7 @@ class Schedule:
             "together": self.is_together,
             "zones": self.zones > 0,
             "adaptive": self.adaptive,
+            "relays": isinstance(self.fan_out, int),
             "hybrid-clocks": ("clock", "hybrid") in self.options,
             "receivers-differ": self.receivers_differ,
             f"deliver-{self.deliver}": True,
@@ -187,6 +193,7 @@ def make_schedule(seed: int) -> Schedule:
     messages = _messages(rng, max(sizes), members)
     links = draw_links(seed, members, messages * sum(sizes) / len(sizes))
     lasts_s = max((fault.ends_at_s for fault in faults), default=BEGIN_S)
+    fan_out, relayed_zones = _fan_out(seed)
     return Schedule(
         seed=seed,
         protocol=protocol,
@@ -219,7 +226,8 @@ def make_schedule(seed: int) -> Schedule:
         receivers_differ=_receivers_differ(seed, protocol),
         supervisor_s=rng.choice((None, None, None, None, 0.0, 0.05)),
         links=links,
-        zones=later.choice((0, 2, 3)) if protocol == "gsgc-local" else 0,
+        zones=later.choice((0, 2, 3)) if protocol == "gsgc-local" else relayed_zones,
+        fan_out=fan_out,
         adaptive=later.random() < 0.15,
         faults=faults,
     )
@@ -261,6 +269,14 @@ def _datagrams(rng: random.Random, members: int) -> tuple[int, ...]:
 def _receivers_differ(seed: int, protocol: str) -> bool:
     """Draw whether processes receive from some senders alone; apart from all else that a seed decides."""
     return takes_receivers(find_protocol(protocol)) and random.Random(f"receivers {seed}").random() < 0.35
+
+
+def _fan_out(seed: int) -> tuple[str | int, int]:
+    """Draw whether members pass on what goes to all, and zones if so; apart from all else."""
+    rng = random.Random(f"fan-out {seed}")
+    if rng.random() >= RELAYS:
+        return AUTO, 0
+    return rng.choice((1, 2, 2, 3)), rng.choice((0, 0, 2))
 
 
 def draw_part(seed: int, name: str, turn: int = 0) -> tuple[bool, bool | tuple[str, ...]]:

@@ -274,7 +274,7 @@ class Witness:
         here, knowledge = self.engine.in_view, self._knowledge
         assert here is not None
         view = here.view
-        begins = (view, tuple(stream.seq for stream in here.data.streams))
+        begins = (view, tuple(map(here.data.streams.seq, range(here.size))))
         if knowledge.views.setdefault(view.id, begins) != begins:
             raise self._broken(f"view {view.id} is not the same as elsewhere")
         old = self._leave_for(view) if self.stays else None

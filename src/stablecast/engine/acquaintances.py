@@ -35,7 +35,7 @@ class Acquaintances:
 
     def named(self, sessions: frozenset[int]) -> None:
         """Trust sessions that a trusted leader has named as members of the next view."""
-        for session in sessions:
+        for session in sessions - self._members - self._named:  # these are trusted already
             self._trust.trust(session)
             self._seal.keep(session)
             self._others.pop(session, None)
@@ -46,8 +46,8 @@ class Acquaintances:
         """Take note that a view of these sessions has begun here."""
         before = self._members | self._named
         self._members, self._named = frozenset(sessions) - {me}, frozenset()
-        for session in self._members:
-            self._others.pop(session, None)
+        for session in self._members & self._others.keys():
+            del self._others[session]
         self._part_with(before - self._members)
 
     def heard(self, session: int) -> None:

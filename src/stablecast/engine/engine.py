@@ -50,7 +50,7 @@ from stablecast.engine.rows import Row
 from stablecast.engine.sealing import SEALED, Sealing
 from stablecast.engine.stats import Counters
 from stablecast.engine.tracing import Tracing
-from stablecast.engine.wire import AnyFrame, Stability, Step, Welcome, WholeFrame
+from stablecast.engine.wire import AnyFrame, PassOn, Stability, Step, Welcome, WholeFrame
 from stablecast.membership.actions import (
     Action,
     Begin,
@@ -65,6 +65,7 @@ from stablecast.membership.actions import (
 )
 from stablecast.membership.agreement import Agreement
 from stablecast.membership.messages import Alive, Join, Refuse
+from stablecast.membership.roster import roster_of
 from stablecast.membership.view import FROM_ALL, Address, MemberInfo, View
 from stablecast.multicast.bimodal_plane import BimodalPlane
 from stablecast.multicast.frames import (
@@ -131,6 +132,8 @@ class Engine:
         What makes the engine's time the time of day, in rows.
     sealing
         How datagrams are sealed and unpacked.
+    ip_multicast
+        Whether one copy of what goes to all comes to everyone by itself: then nothing is to be passed on.
     """
 
     def __init__(
@@ -145,8 +148,10 @@ class Engine:
         traces: bool = False,
         time_offset_s: float = 0.0,
         sealing: Sealing = SEALED,
+        ip_multicast: bool = False,
     ) -> None:
         self.options = options
+        self._ip_multicast = ip_multicast
         self.counters = Counters()
         self.session = rng.getrandbits(64) or 1
         host, port = address
@@ -228,7 +233,7 @@ class Engine:
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the members of the present view."""
-        return () if self.in_view is None else tuple(self.in_view.labels)
+        return () if self.in_view is None else self.in_view.labels
 
     @property
     def frontier(self) -> dict[str, int]:
@@ -236,8 +241,9 @@ class Engine:
         here = self.in_view
         if here is None:
             return {}
-        heard = (s for rank, s in enumerate(here.data.streams) if here.data.is_to_have(here.rank, rank))
-        return {stream.label: stream.stable_seq for stream in heard}
+        data = here.data
+        heard = (source for source in range(here.size) if data.is_to_have(here.rank, source))
+        return {here.labels[source]: data.streams.stable_seq(source) for source in heard}
 
     @property
     def is_blocked(self) -> bool:
@@ -358,9 +364,23 @@ class Engine:
         """Take in datagrams that came together, each with its sender's address."""
         for datagram, address in batch:
             session, frames = self.mail.open(datagram, address, now)
+            if frames and isinstance(first := frames[0], PassOn):
+                address = self._pass_on(first, datagram, session, address, now)
+                frames = frames[1:]
             for frame in frames:
                 self._take(frame, session, address, now)
         self._after(now)
+
+    def _pass_on(self, frame: PassOn, datagram: bytes, session: int, address: Address, now: float) -> Address:
+        """Hand a datagram on to those below this member; return where its sender is, not who sent it on."""
+        here = self._in_view_of(frame.view, now)
+        rank = -1 if here is None else here.ranks.get(session, -1)
+        if here is None or rank < 0:
+            return address
+        to = here.fan_out.onward(rank, frame)
+        if to:
+            self.mail.out.pass_on(datagram, to)
+        return here.addresses[rank]
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""
@@ -426,6 +446,8 @@ class Engine:
             if self.mail.introduce(frame, session, address, now):
                 is_answer = isinstance(frame, Welcome)
                 self._do(self.agreement.met(address, now, is_answer=is_answer), now)
+        elif isinstance(frame, PassOn):  # it means something as the first frame alone
+            self.counters.malformed += 1
         elif isinstance(frame, AskHistory):
             for answer in self._archive.answers(frame):
                 self.mail.out.to_address(answer, address, session)
@@ -494,7 +516,7 @@ class Engine:
     def to_audience(self, frame: AnyFrame) -> None:
         """Send a frame to all members of the view that receive from this one."""
         here = self.in_view
-        if here is None or here.audience is here.others:
+        if here is None or here.audiences.is_whole:
             self.mail.out.to_all(frame)
         else:
             self.mail.out.to_audience(frame)
@@ -633,7 +655,7 @@ class Engine:
             here.data.tell_lost(sent, now)
         self._settle(begin.gone + begin.left, begin.view, now)
         view = begin.view
-        labels = tuple(map(self._names.label_of, view.members))
+        labels = self._names.labels_of(roster_of(view))
         self.counters.views += 1
         self._trips.keep(view.sessions)
         self.mail.known.began(view.sessions, self.session)
@@ -648,6 +670,7 @@ class Engine:
             trips=self._trips,
             now=now,
             time_offset_s=self._day_offset_s,
+            ip_multicast=self._ip_multicast,
         )
         self.own.begin(here, *begin.numbers[here.rank])
         self._tell_of_beginning(begin, here, now)
@@ -662,8 +685,8 @@ class Engine:
             self.tracing.began(begin, here, now)
         self._events.append(
             ViewChanged(
-                members=tuple(here.labels),
-                joined=tuple(map(label_of, begin.joined)),
+                members=here.labels,
+                joined=tuple(here.labels[here.ranks[member.session]] for member in begin.joined),
                 left=tuple(map(label_of, begin.left)),
                 failed=tuple(map(label_of, begin.gone)),
                 reason=begin.reason,

@@ -166,5 +166,5 @@ def describe(engine: Engine, now: float) -> Stats:
 def _oldest(here: InView | None) -> tuple[int, Kept] | None:
     if here is None:
         return None
-    found = [(source, s.oldest) for source, s in enumerate(here.data.streams) if s.oldest is not None]
+    found = [(source, s.oldest) for source, s in here.data.streams.known() if s.oldest is not None]
     return min(found, key=lambda entry: entry[1].at, default=None)

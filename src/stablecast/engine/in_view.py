@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from stablecast.engine.degrees import degree_for
+from stablecast.engine.fan_out import FanOut
 from stablecast.engine.options import Options
 from stablecast.engine.pace import Pace
 from stablecast.engine.signs_of_life import SignsOfLife
@@ -13,9 +15,9 @@ from stablecast.engine.tracker import Tracker
 from stablecast.engine.untracked import Untracked
 from stablecast.engine.wire import STEP_MOST_US, AnyFrame, Stability, Step
 from stablecast.membership.actions import Randomness
-from stablecast.membership.audiences import Audiences
 from stablecast.membership.detector import Detector
 from stablecast.membership.links import Links
+from stablecast.membership.roster import roster_of
 from stablecast.membership.view import View
 from stablecast.multicast.around import Surroundings as DataSurroundings
 from stablecast.multicast.bimodal_plane import BimodalPlane
@@ -47,30 +49,30 @@ class InView:
         session: int,
         numbers: Sequence[tuple[int, int]],
         *,
-        labels: Sequence[str],
+        labels: tuple[str, ...],
         options: Options,
         around: Surroundings,
         rng: Randomness,
         trips: RoundTrips,
         now: float,
         time_offset_s: float = 0.0,
+        ip_multicast: bool = False,
     ) -> None:
-        self.view = view
-        self.rank = view.rank_of(session)
-        self.size = len(view.members)
-        self.labels = list(labels)
-        """What the members are called here, by rank."""
-        self.agreed = [member.label for member in view.members]
-        """What all call them, in traces."""
-        self.ranks = {member.session: rank for rank, member in enumerate(view.members)}
-        self.addresses = [member.address for member in view.members]
-        self.others = [a for rank, a in enumerate(self.addresses) if rank != self.rank]
-        self.audiences = Audiences(view.members)
+        roster = roster_of(view)
+        self.view = roster.view
+        self.rank = roster.ranks[session]
+        self.size = roster.size
+        self.agreed = roster.labels
+        """What all call the members, in traces, by rank."""
+        self.labels = labels
+        """What they are called here."""
+        self.ranks = roster.ranks
+        self.addresses = roster.addresses
+        self.audiences = roster.audiences
         """Who receives whom."""
-        self.audience = self.others
-        """The addresses of those who receive from this member."""
-        if not self.audiences.is_whole:
-            self.audience = [self.addresses[rank] for rank in self.audiences.of(self.rank)]
+        degree = None if ip_multicast else degree_for(options.fan_out, self.size)
+        self.fan_out = FanOut(roster, self.rank, degree=degree)
+        """Where goes what this member sends to many, and what it passes on."""
         me = view.members[self.rank]
         self.delivers_own = me.receives_from(me)
         """Whether its own messages are delivered to this member."""
@@ -97,7 +99,7 @@ class InView:
         self.data = self._data_plane()(
             view.id,
             self.rank,
-            sessions=view.sessions,
+            sessions=roster.sessions,
             labels=self.labels,
             numbers=numbers,
             audiences=self.audiences,
@@ -108,6 +110,7 @@ class InView:
             trips=trips,
             rng=rng,
             suspects=self.detector.suspects,
+            above=self.fan_out.above,
         )
         self.signs = SignsOfLife(
             view,
@@ -133,7 +136,7 @@ class InView:
             pace=self.pace,
             send=self._send_stability,
             now=now,
-            zones=[member.zone for member in self.view.members],
+            zones=roster_of(self.view).zones,
             time_offset_s=time_offset_s,
             audiences=self.audiences,
         )
@@ -252,6 +255,12 @@ class InView:
         self.data.handle_timer(now)
         if now >= self.detector.next_tick:
             self.signs.tell(now)
+            self.fan_out.take_out_of_reach(self._out_of_reach(now))
             self.data.drop_what_others_keep(now)
         if now >= self.detector.passing_on.at:
             self.signs.pass_on(now)
+
+    def _out_of_reach(self, now: float) -> frozenset[int]:
+        """Return whom what is sent may not come to: those who are not heard of, or do not hear this one."""
+        deaf = (receiver for sender, receiver in self.links.known() if sender == self.rank)
+        return self.detector.suspects(now).union(deaf)

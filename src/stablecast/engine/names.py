@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from stablecast.membership.roster import Roster
 from stablecast.membership.view import MemberInfo, bits_of
 
 MOST = 10_000
@@ -37,13 +38,20 @@ class Names:
         self._labels: OrderedDict[Key, str] = OrderedDict()
         self._keys: dict[str, Key] = {}
 
+    def labels_of(self, roster: Roster) -> tuple[str, ...]:
+        """Return what the members of a view are called here, by rank."""
+        labels = tuple(map(self._label_of, roster.keys))
+        return roster.labels if labels == roster.labels else labels
+
     def label_of(self, member: MemberInfo) -> str:
         """Return what a member is called here."""
-        key = key_of(member)
+        return self._label_of(key_of(member))
+
+    def _label_of(self, key: Key) -> str:
         label = self._labels.get(key)
         if label is None:
-            taken = member.label in self._keys
-            label = f"{member.label}~{bits_of(member.session)}" if taken else member.label
+            agreed, session = key
+            label = f"{agreed}~{bits_of(session)}" if agreed in self._keys else agreed
             self._labels[key], self._keys[label] = label, key
             if len(self._labels) > MOST:
                 _, gone = self._labels.popitem(last=False)

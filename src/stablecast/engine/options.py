@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from stablecast.engine.degrees import AUTO, read_fan_out
 from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
 from stablecast.membership.actions import Timing
@@ -66,6 +67,9 @@ class Options:
     """Seconds between two rounds of signs of life."""
     rate_bytes_per_s: float = 400e6
     """Most bytes a second that leave this member, all copies counted."""
+    fan_out: str | int = AUTO
+    """Who sends the copies of what goes to all: this member (``direct``), this one so many, and those who
+    get them the rest (a number), or one or the other by the size of the group (``auto``)."""
     pace: PaceOptions = field(default_factory=PaceOptions)
     timing: Timing = field(default_factory=Timing)
     slow: SlowPolicy = field(default_factory=SlowPolicy)
@@ -77,6 +81,7 @@ class Options:
                     f"{what} name {name!r} is not accepted (accepted: 1 to 64 characters, no space / # ~)"
                 )
         self._check_part()
+        read_fan_out(self.fan_out)
         _one_of("on_full", self.on_full, ("block", "error"))
         _one_of("deliver", self.deliver, ("received", "stable", "nothing"))
         _one_of("policy", self.policy, POLICIES)

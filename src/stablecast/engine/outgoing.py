@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from stablecast.engine.fan_out import Route
 from stablecast.engine.in_view import InView
 from stablecast.engine.pieces import cut
 from stablecast.engine.sealing import AnySeal, room_in
@@ -97,12 +98,20 @@ class Outgoing:
 
     def send_data(self, here: InView, now: float, *, at_once: bool = False) -> None:
         """Let runs go, as many as the rate allows, or all of them."""
-        waiting, copies = self._data, len(here.audience)
+        waiting, route = self._data, here.fan_out.to_audience()
+        copies = len(route.to)
         while waiting and (at_once or self._pacer.may_send(now)):
             packed = waiting.popleft()
             if copies:
                 self._pacer.sent(copies * len(packed))
-                self._send_all([packed], here.audience)
+                self._send_all([packed], route)
+
+    def pass_on(self, datagram: bytes, to: Sequence[Address]) -> None:
+        """Have another member's datagram sent on as it is, before what waits of one's own data."""
+        size = len(to) * len(datagram)
+        self._counters.passed_on_bytes += size
+        self._pacer.sent(size)
+        self.datagrams.append(Datagram(datagram, to, False))
 
     def flush(self, here: InView | None) -> None:
         """Let the frames go that have gathered, as many in a datagram as fit."""
@@ -111,14 +120,14 @@ class Outgoing:
         for_all, for_audience, by_rank = self._for_all, self._for_audience, self._for_rank
         if for_audience:
             self._for_audience = []
-            if here is not None and here.audience:
+            if here is not None and (route := here.fan_out.to_audience()).to:
                 for group in self._fitted(for_audience):
-                    self._send_all(group, here.audience)
+                    self._send_all(group, route)
         if for_all:
             self._for_all = []
-            if here is not None and here.others:
+            if here is not None and (route := here.fan_out.to_all()).to:
                 for group in self._fitted(for_all):
-                    self._send_all(group, here.others)
+                    self._send_all(group, route)
         if by_rank:
             self._for_rank = {}
             if here is not None:
@@ -136,8 +145,9 @@ class Outgoing:
     def _send(self, frames: list[bytes], to: Sequence[Address], session: int) -> None:
         self.datagrams.append(Datagram(self._seal.close(pack_encoded(frames, session)), to, False))
 
-    def _send_all(self, frames: list[bytes], to: Sequence[Address]) -> None:
-        self.datagrams.append(Datagram(self._seal.close(pack_encoded(frames)), to, True))
+    def _send_all(self, frames: list[bytes], route: Route) -> None:
+        inside = pack_encoded([route.mark, *frames] if route.mark else frames)
+        self.datagrams.append(Datagram(self._seal.close(inside), route.to, True))
 
     def _filled(self, frame: Trial | TrialPassed) -> Trial | TrialPassed:
         """Return a trial with as much padding as fits into a datagram."""

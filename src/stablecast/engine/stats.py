@@ -54,6 +54,8 @@ class Counters:
     control_bytes: int = 0
     """Bytes of everything else that left, one copy each."""
     repair_bytes: int = 0
+    passed_on_bytes: int = 0
+    """Bytes of others' datagrams that were passed on, all copies counted."""
     repairs_asked: int = 0
     repairs_sent: int = 0
     peak_bytes: int = 0

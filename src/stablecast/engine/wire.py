@@ -19,8 +19,11 @@ from stablecast.multicast.frames import DataFrame, Long
 
 EVERYONE = 0
 """In place of a destination session."""
-INSIDE_BYTES = 13
-"""Bytes of an inside beside its frames, at most."""
+INSIDE_BYTES = 18
+"""Bytes of an inside beside its frames, at most: a session and the number of frames, or, where all are to
+have it, that it is to be passed on."""
+DEGREE_MOST = 127
+"""Members that a tree has below one of its members, at most."""
 STEP_MOST_US = 3_600_000_000
 """No step is longer than an hour."""
 
@@ -50,6 +53,18 @@ class Step(Frame, tag=15, frozen=True):
     number: Whole
     """Grows with each change; the largest counts."""
     step_us: Annotated[int, msgspec.Meta(ge=1, le=STEP_MOST_US)]
+
+
+class PassOn(Frame, tag=14, frozen=True):
+    """Pass this datagram on as it is, to those below in the tree of who sealed it; the first frame in it.
+
+    A tree follows from the view, the degree, and whether it is that of all or of the source's audience
+    (:mod:`stablecast.membership.trees`).
+    """
+
+    view: Word
+    degree: Annotated[int, msgspec.Meta(ge=1, le=DEGREE_MOST)]
+    audience: bool
 
 
 class Hello(Frame, tag=40, frozen=True):
@@ -83,7 +98,7 @@ class Piece(Frame, tag=50, frozen=True, gc=False):
     chunk: bytes
 
 
-WholeFrame = DataFrame | Stability | Step | MembershipFrame | Hello | Welcome | Thanks
+WholeFrame = DataFrame | Stability | Step | PassOn | MembershipFrame | Hello | Welcome | Thanks
 AnyFrame = WholeFrame | Piece
 
 _encoder = msgspec.msgpack.Encoder()

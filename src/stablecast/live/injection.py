@@ -116,6 +116,11 @@ class InjectedTransport:
         return self._inner.address
 
     @property
+    def has_ip_multicast(self) -> bool:
+        """Whether one copy goes to everyone: no, each member's is disturbed by itself."""
+        return False
+
+    @property
     def largest(self) -> int:
         """The most bytes that a datagram should have."""
         return self._inner.largest

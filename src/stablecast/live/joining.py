@@ -76,6 +76,7 @@ def join(
     fail_after: float = Options.fail_after,
     alive_every: float = Options.alive_every,
     rate_bytes_per_s: float = Options.rate_bytes_per_s,
+    fan_out: str | int = Options.fan_out,
     pace: PaceOptions | None = None,
     timing: Timing | None = None,
     slow: SlowPolicy | None = None,
@@ -135,6 +136,9 @@ def join(
         Seconds of silence after which a member counts as failed, and between two rounds of signs of life.
     rate_bytes_per_s
         Most bytes a second that leave this member, all copies counted.
+    fan_out
+        Who sends the copies of what goes to all: this member (``direct``), this one so many, and those who
+        get them the rest (a number), or one or the other by the size of the group (``auto``).
     pace, timing, slow
         How often stability is looked for, times of view changes, and what is done about slow members.
     """
@@ -158,6 +162,7 @@ def join(
         fail_after=fail_after,
         alive_every=alive_every,
         rate_bytes_per_s=rate_bytes_per_s,
+        fan_out=fan_out,
         pace=PaceOptions() if pace is None else pace,
         timing=Timing() if timing is None else timing,
         slow=SlowPolicy() if slow is None else slow,
@@ -297,6 +302,7 @@ class Joining:
             keyring=settings.keyring,
             traces=settings.trace is not None,
             time_offset_s=offset,
+            ip_multicast=transport.has_ip_multicast,
         )
         trace = None if settings.trace is None else TraceFile(settings.trace)
         return Driver(engine, transport, listener, trace=trace)

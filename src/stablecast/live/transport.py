@@ -63,6 +63,10 @@ class Transport(Protocol):
         """The most bytes that a datagram should have."""
 
     @property
+    def has_ip_multicast(self) -> bool:
+        """Whether ``send_all`` takes one copy to everyone."""
+
+    @property
     def stats(self) -> TransportStats:
         """Counters, which go on counting."""
 

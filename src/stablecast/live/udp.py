@@ -69,6 +69,7 @@ class UdpTransport:
     ) -> None:
         self.kind = "udp" if multicast is None else "multicast"
         self.largest = checked_largest(largest, bind)
+        self.has_ip_multicast = multicast is not None
         self.stats = TransportStats()
         self.seed: int | None = None
         self._loop = asyncio.get_running_loop()

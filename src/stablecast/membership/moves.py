@@ -20,6 +20,7 @@ from stablecast.membership.cuts import Numbers
 from stablecast.membership.messages import Join, Proposal
 from stablecast.membership.next_view import comes_back, view_alone
 from stablecast.membership.place import InView, Phase, Search
+from stablecast.membership.roster import shared
 from stablecast.membership.state import State
 from stablecast.membership.view import Address, View
 
@@ -48,6 +49,7 @@ def _identities(view: View) -> set[tuple[int, int]]:
 
 
 def _go_to_view(state: State, old: View | None, coming: Coming, view: View, now: float) -> None:
+    view = shared(view)
     _enter(state, view, coming.numbers, coming.proposal, now)
     before, after = set() if old is None else _identities(old), _identities(view)
     away = () if old is None else tuple(member for member in old.members if member.identity not in after)

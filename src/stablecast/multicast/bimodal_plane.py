@@ -42,10 +42,12 @@ from stablecast.multicast.around import Counts
 from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.digests import Range, Told, lacked_by_both, to_be_had, told_of
 from stablecast.multicast.frames import AskMulticast, Data, Digest, Forward, Gossip, Messages, Nak, Run
-from stablecast.multicast.repair import NAK_RANGES, REPAIR_BYTES
+from stablecast.multicast.repair import NAK_RANGES
 from stablecast.multicast.streams import Kept, Stream, last_part, last_seq, size_of
 from stablecast.multicast.terms import Terms
 
+AGAIN_BYTES = 256 << 10
+"""Most bytes that are multicast again because of one request."""
 AGAIN_ROUNDS = 2
 """Rounds between two requests for the same parts, and between two multicasts of the same run."""
 END_ROUNDS = 10
@@ -75,7 +77,7 @@ class BimodalPlane(DataPlane):
         self._lost = 0
         self._multicasts_again = 0
         self._bases = list(self.prefixes())
-        self._first_seqs = [stream.seq for stream in self.streams]
+        self._first_seqs = [self.streams.seq(source) for source in range(self._size)]
         self._seqs = list(self._first_seqs)
         """For each source, the last message that ends up to the last part that is known to exist."""
         self._marks: dict[int, deque[int]] = {}
@@ -98,7 +100,7 @@ class BimodalPlane(DataPlane):
     @property
     def loss(self) -> float | None:
         """The share of first multicasts that did not come here, None while too little has come to tell."""
-        known = sum(s.prefix - base for s, base in zip(self.streams, self._bases, strict=True))
+        known = sum(stream.prefix - self._bases[source] for source, stream in self.streams.known())
         known -= self.own.prefix - self._bases[self._rank]
         return self._missed / known if known >= MEASURED_LEAST else None
 
@@ -112,8 +114,8 @@ class BimodalPlane(DataPlane):
 
     def counts(self) -> Counts:
         """Return what has happened so far."""
-        both = zip(self.streams, self._first_seqs, strict=True)
-        come_or_lost = sum(s.seq - first for s, first in both if s is not self.own)
+        first, others = self._first_seqs, self.streams.known()
+        come_or_lost = sum(s.seq - first[source] for source, s in others if s is not self.own)
         return (
             super()
             .counts()
@@ -215,13 +217,15 @@ class BimodalPlane(DataPlane):
 
     def next_timer(self) -> float:
         """Return when ``handle_timer`` is to be called."""
+        answers = self._repair.next_timer()
         if self.limit is None:
-            return self._round_at
+            return min(self._round_at, answers)
         due = min((stream.gaps.next_at for stream in self._lacking.values()), default=NEVER)
-        return min(due, self._give_up_at)
+        return min(due, self._give_up_at, answers)
 
     def handle_timer(self, now: float) -> None:
         """Begin a round; while the view ends, ask for what is missing, or give it up."""
+        self._repair.handle_timer(now)
         if self.limit is None:
             if now >= self._round_at:
                 self._begin_round(now)
@@ -229,8 +233,8 @@ class BimodalPlane(DataPlane):
         self._ask_what_is_due(now)
         if now >= self._give_up_at:
             self._give_up_at = NEVER
-            for source, (stream, part) in enumerate(zip(self.streams, self.limit, strict=True)):
-                self._give_up(source, stream, part, now)
+            for source in sorted(self._not_cut):
+                self._give_up(source, self.streams[source], self.limit[source], now)
 
     def _begin_round(self, now: float) -> None:
         """Let go of what has lived long enough, give up what is missing of it, and gossip."""
@@ -376,7 +380,7 @@ class BimodalPlane(DataPlane):
         stream, sent = self.streams[frame.source], 0
         for first, last in frame.ranges[:NAK_RANGES]:
             for run in stream.runs_between(first, last):
-                if (frame.source, run.part) in self._again or sent > REPAIR_BYTES:
+                if (frame.source, run.part) in self._again or sent > AGAIN_BYTES:
                     continue
                 self._again[frame.source, run.part] = self._round
                 self._multicasts_again += 1

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import compress
+from operator import gt
 
 from stablecast.membership.actions import Randomness
 from stablecast.membership.audiences import Audiences
@@ -22,7 +24,7 @@ from stablecast.multicast.heard import Heard
 from stablecast.multicast.keepers import Keepers
 from stablecast.multicast.repair import NAK_MOST_S, Repair
 from stablecast.multicast.round_trips import RoundTrips
-from stablecast.multicast.streams import Held, Kept, Stream, last_part
+from stablecast.multicast.streams import Kept, Stream, Streams, last_part
 
 LATE_WITHIN = 0.5
 """Of a round trip: what comes so soon after a request is no repair."""
@@ -53,6 +55,9 @@ class DataPlane:
         Who is heard directly, how long a way takes, and chance.
     suspects
         Returns the ranks of those that are not heard of, at a time.
+    above
+        Returns by way of whom a source's data comes here, the nearest first and the source last; nobody if it
+        comes directly.
     """
 
     def __init__(
@@ -74,12 +79,9 @@ class DataPlane:
         trips: RoundTrips,
         rng: Randomness,
         suspects: Callable[[float], frozenset[int]],
+        above: Callable[[int], tuple[int, ...]] = lambda source: (),
     ) -> None:
-        self._held = Held()
-        self.streams = [
-            Stream(label, parts=parts, messages=messages, held=self._held)
-            for label, (parts, messages) in zip(labels, numbers, strict=True)
-        ]
+        self.streams = Streams(labels, numbers)
         self.own = self.streams[rank]
         self.busy: dict[int, Stream] = {}
         """Sources of which something is kept or missing; the others cost nothing."""
@@ -92,7 +94,7 @@ class DataPlane:
         """Whether something was added to what is kept; whoever looks how much that is sets it back."""
         self._view = view
         self._rank = rank
-        self._size = len(self.streams)
+        self._size = len(labels)
         self._sessions = sessions
         self._drops = policy == "two-buffers"
         self._short_s = short_s
@@ -102,12 +104,22 @@ class DataPlane:
         self._trips = trips
         self._rng = rng
         self._prefixes = list(bases)
+        self._above = above
+        self._not_cut: set[int] = set()
+        """While the view ends, sources of which something up to the cut is missing."""
         self._audiences = audiences
         self._unheard = frozenset(audiences.unheard_by(rank))
         self._lacking: dict[int, Stream] = {}
         """Sources of which something may be missing: all that have gaps, and some that had."""
         self._keepers = Keepers(
-            sessions, rank, audiences=audiences, policy=policy, copies=copies, has=self.has, links=links
+            sessions,
+            rank,
+            audiences=audiences,
+            policy=policy,
+            copies=copies,
+            has=self.has,
+            links=links,
+            above=above,
         )
         self._repair = Repair(
             view,
@@ -139,7 +151,7 @@ class DataPlane:
 
     def kept_bytes(self) -> int:
         """Return what all copies that are kept take."""
-        return self._held.bytes
+        return self.streams.held.bytes
 
     def prefixes(self) -> tuple[int, ...]:
         """Return each source's last part before the first gap."""
@@ -237,6 +249,8 @@ class DataPlane:
 
     def _note_prefix(self, source: int, stream: Stream, now: float) -> None:
         self._prefixes[source] = stream.prefix
+        if source in self._not_cut and self.limit is not None and stream.prefix >= self.limit[source]:
+            self._not_cut.remove(source)
         self.has.take(self._rank, source, stream.prefix)
         self._stability.has_received(source, stream.prefix, now)
 
@@ -253,18 +267,21 @@ class DataPlane:
     def hear_of(self, source: int, part: int, by: int, now: float) -> None:
         """Take note that a source has sent up to a part, as it says itself or another member does.
 
-        What another member has may still be on its way here: it is given a round trip to the source.
+        What another member has may still be on its way here: it is given a round trip to the source, or as
+        many as there are members that pass it on.
         """
         if source in self._unheard:
             self._stability.exists(source, part)
             return
+        if source == self._rank or part <= self._prefixes[source]:
+            return
         stream = self.streams[source]
-        if source == self._rank or part <= stream.highest:
+        if part <= stream.highest:
             return
         session = self._sessions[source]
         wait = self._trips.late_by(session)
         if by != source:
-            wait = max(wait, self._trips.mean(session))
+            wait = max(wait, self._trips.mean(session) * max(1, len(self._above(source))))
         stream.hear_of(part, now + wait)
         self.busy[source] = self._lacking[source] = stream
 
@@ -278,7 +295,7 @@ class DataPlane:
         self._stability.take_stable(rank, frame.stable)
         self.has.take(rank, rank, frame.parts)
         if frame.ask and rank not in self._unheard:
-            self._around.to_rank(Progress(self._view, rank, self.streams[rank].prefix), rank)
+            self._around.to_rank(Progress(self._view, rank, self._prefixes[rank]), rank)
 
     # Repair
 
@@ -288,7 +305,7 @@ class DataPlane:
 
     def ask_again(self, now: float) -> None:
         """Ask at once for everything that is missing: there is room for it again."""
-        for source, stream in enumerate(self.streams):
+        for source, stream in self.streams.known():
             if stream.lacks:
                 self.busy[source] = stream
                 stream.gaps.ask_all(now)
@@ -324,7 +341,7 @@ class DataPlane:
         if not self._drops or self.limit is not None:
             return
         before = now - self._short_s
-        for source, stream in enumerate(self.streams):
+        for source, stream in list(self.busy.items()):
             if source != self._rank:
                 dropped = stream.drop(before, partial(self._keeps, source, self._come_to_all(source)))
                 if dropped:
@@ -345,7 +362,7 @@ class DataPlane:
             for sender, to in self._links.known()
             if sender == source and hears(to, source)
         )
-        return min(unheard, default=self.streams[source].prefix)
+        return min(unheard, default=self._prefixes[source])
 
     def oldest_unstable(self) -> tuple[float, int, int] | None:
         """Return when the oldest unstable run came, its source and its last part; None if there is none."""
@@ -359,15 +376,17 @@ class DataPlane:
 
     def stop(self) -> None:
         """Take in nothing beyond what there is."""
-        self.limit = [stream.prefix for stream in self.streams]
+        self.limit = list(self._prefixes)
+        self._not_cut.clear()
         self._keepers.holders = None
 
     def get_up_to(self, cut: Sequence[int], holders: Sequence[int], now: float) -> None:
         """Take in everything up to the cut, and ask its holders for it."""
         self.limit, self._keepers.holders = list(cut), holders
-        for source, (stream, part) in enumerate(zip(self.streams, cut, strict=True)):
-            if source in self._unheard:
-                continue
+        ahead = compress(range(self._size), map(gt, cut, self._prefixes))
+        self._not_cut = {source for source in ahead if source not in self._unheard}
+        for source in sorted(self._not_cut):
+            stream, part = self.streams[source], cut[source]
             stream.hear_of(part, now)
             self._lacking[source] = stream
             run = self._pop_next(source, stream)
@@ -380,21 +399,18 @@ class DataPlane:
 
     def has_cut(self) -> bool:
         """Tell whether everything up to the cut is here, of what this member receives."""
-        return self.limit is not None and all(
-            stream.prefix >= part or source in self._unheard
-            for source, (stream, part) in enumerate(zip(self.streams, self.limit, strict=True))
-        )
+        return self.limit is not None and not self._not_cut
 
     def settle(self, now: float) -> None:
         """Call everything stable: the view is over, and everyone who goes on has the same."""
-        for source, stream in enumerate(self.streams):
+        for source, stream in self.streams.known():
             self._release(source, stream, stream.prefix, now)
 
     # Time
 
     def next_timer(self) -> float:
         """Return when ``handle_timer`` is to be called."""
-        at = self._announcing.due
+        at = min(self._announcing.due, self._repair.next_timer())
         for stream in self._lacking.values():
             due = stream.gaps.next_at
             if due < at:
@@ -404,6 +420,7 @@ class DataPlane:
     def handle_timer(self, now: float) -> None:
         """Ask for what is missing, and say how much was sent, if it is time to."""
         self._ask_what_is_due(now)
+        self._repair.handle_timer(now)
         if self._announcing.due <= now or self._announcing.became_stable:
             self._announcing.handle_timer(now)
 

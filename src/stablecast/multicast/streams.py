@@ -7,7 +7,7 @@ up by its first part finds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from stablecast.multicast.frames import Data, Fragment, Run
@@ -212,6 +212,11 @@ class Stream:
         for part in sorted(part for part in self.ahead if first <= part <= last):
             yield self.ahead[part]
 
+    def run_at(self, part: int) -> Run | None:
+        """Return the run that begins with a part, if it is here."""
+        kept = self.kept.get(part)
+        return self.ahead.get(part) if kept is None else kept.run
+
     def dropped_between(self, first: int, last: int) -> Iterator[Kept]:
         """Return the places of runs that were here and dropped, of those that begin in a range."""
         return (kept for kept in self._kept_between(first, last) if kept.run is None)
@@ -254,3 +259,51 @@ class Stream:
             self.kept_bytes -= kept.size
             self.held.bytes -= kept.size
         return dropped
+
+
+class Streams:
+    """The streams of all sources at one member, each made when something of its source is first known.
+
+    In a large group few members send, so most sources cost a member nothing.
+
+    Parameters
+    ----------
+    labels, numbers
+        The sources' labels by rank, and their parts and messages before the view, which everyone has.
+    """
+
+    def __init__(self, labels: Sequence[str], numbers: Sequence[tuple[int, int]]) -> None:
+        self.held = Held()
+        """What all of them keep."""
+        self._labels = labels
+        self._numbers = numbers
+        self._made: dict[int, Stream] = {}
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __getitem__(self, source: int) -> Stream:
+        stream = self._made.get(source)
+        if stream is None:
+            parts, messages = self._numbers[source]
+            stream = Stream(self._labels[source], parts=parts, messages=messages, held=self.held)
+            self._made[source] = stream
+        return stream
+
+    def known(self) -> list[tuple[int, Stream]]:
+        """Return the sources of which something is known, beyond what was before the view, in their order."""
+        return sorted(self._made.items())
+
+    def stable_seq(self, source: int) -> int:
+        """Return the last message of a source that everyone has."""
+        stream = self._made.get(source)
+        return self._numbers[source][1] if stream is None else stream.stable_seq
+
+    def seq(self, source: int) -> int:
+        """Return the last message of a source that is whole here."""
+        stream = self._made.get(source)
+        return self._numbers[source][1] if stream is None else stream.seq
+
+    def __iter__(self) -> Iterator[Stream]:
+        """Iterate over the streams of which something is known."""
+        return iter([stream for _, stream in self.known()])

@@ -66,6 +66,7 @@ class MemoryTransport:
     """Carries datagrams within a ``Network``; ``network.transport()`` makes them."""
 
     kind = "memory"
+    has_ip_multicast = False
 
     def __init__(self, network: Carrier, address: Address, seed: int) -> None:
         self.address = address

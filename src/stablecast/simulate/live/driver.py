@@ -173,6 +173,7 @@ class LiveDriver:
             now=self.now_s,
             traces=self._write is not None,
             sealing=self._sealing,
+            ip_multicast=self.setup.ip_multicast,
         )
         self._tell_time_of_day(seat)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stablecast.engine.attached import members_most
 from stablecast.engine.choice import check_receivers
+from stablecast.engine.degrees import AUTO
 from stablecast.engine.options import POLICIES, Options
 from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
@@ -74,6 +75,12 @@ class Membership:
     )
     adaptive: bool = knob(
         False, "Let the first member search for a good step while the group runs.", panel=LIVE
+    )
+    fan_out: str = knob(
+        AUTO,
+        "Who sends the copies of what goes to all: the sender (direct), it so many and those who get them the"
+        " rest (a number), or one or the other by the size of the group (auto).",
+        panel=LIVE,
     )
     largest: int = knob(1400, "Most bytes of a datagram.", panel=LIVE, least=512, most=65_000)
 
@@ -201,6 +208,7 @@ class LiveSetup:
             short_s=told.short_s,
             fail_after=told.fail_after,
             alive_every=told.alive_every,
+            fan_out=told.fan_out,
             pace=PaceOptions(step_s=told.pace_step_s, adaptive=told.adaptive),
         )
 
