@@ -226,9 +226,10 @@ def test_a_file_that_defines_a_protocol_runs_with_its_own_options(capsys, tmp_pa
     file.write_text(
         "from dataclasses import replace\n"
         "from stablecast.protocols import cubefulldist\n"
-        "def mild(each):\n"
-        "    return replace(each, option='mild', help='Be mild.') if each.option_name == 'free_bitmap' else each\n"
-        "PARAMETERS = tuple(map(mild, cubefulldist.PROTOCOL.parameters))\n"
+        "MILD = {'free_bitmap': {'option': 'mild', 'help': 'Be mild.'}}\n"
+        "PARAMETERS = tuple(\n"
+        "    replace(each, **MILD.get(each.option_name, {})) for each in cubefulldist.PROTOCOL.parameters\n"
+        ")\n"
         "PROTOCOL = cubefulldist.PROTOCOL.replace(about='mild_cube: an example.', parameters=PARAMETERS)\n"
     )
     assert loop_name(found(str(file))) == loop_name(found("cubefulldist"))
