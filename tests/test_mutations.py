@@ -438,10 +438,17 @@ MUTATIONS = {
 }
 
 
-def copy_package(folder: Path) -> None:
-    """Copy the sources, with what Python has compiled: right for all files that stay as they were."""
-    being_written = shutil.ignore_patterns("*.pyc.*")
-    shutil.copytree(SOURCE / "stablecast", folder / "stablecast", ignore=being_written)
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A copy of the sources, with what Python has compiled: right for all files that stay as they were."""
+    folder = tmp_path_factory.mktemp("sources") / "stablecast"
+    shutil.copytree(SOURCE / "stablecast", folder, ignore=shutil.ignore_patterns("*.pyc.*"))
+    return folder
+
+
+def copy_package(sources: Path, folder: Path) -> None:
+    """Put the files of the copy into another folder too; whoever changes one has to replace it."""
+    shutil.copytree(sources, folder / "stablecast", copy_function=os.link)
 
 
 @pytest.fixture(scope="module")
@@ -464,12 +471,13 @@ def watched(nursery: subprocess.Popen[str], folder: Path, protocol: str) -> tupl
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_a_broken_kernel_is_noticed(name, nursery, tmp_path):
+def test_a_broken_kernel_is_noticed(name, nursery, sources, tmp_path):
     protocol, file, right, wrong = MUTATIONS[name]
-    copy_package(tmp_path)
+    copy_package(sources, tmp_path)
     broken = tmp_path / "stablecast" / file
     text = broken.read_text()
     assert text.count(right) == 1, "the mutation no longer applies"
+    broken.unlink()
     broken.write_text(text.replace(right, wrong))
     code, printed, complained = watched(nursery, tmp_path, protocol)
     assert code == 1, printed + complained
@@ -486,8 +494,8 @@ def test_a_broken_kernel_is_noticed(name, nursery, tmp_path):
         *("timestamp", "timestamp-crash", "vector", "explicit", "transitive", "bimodal"),
     ],
 )
-def test_the_unbroken_kernels_are_not_complained_about(protocol, nursery, tmp_path):
-    copy_package(tmp_path)
+def test_the_unbroken_kernels_are_not_complained_about(protocol, nursery, sources, tmp_path):
+    copy_package(sources, tmp_path)
     code, printed, complained = watched(nursery, tmp_path, protocol)
     assert code == 0, printed + complained
     assert str(tmp_path) in printed, "the watcher ran on something else than the copy"

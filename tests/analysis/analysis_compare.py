@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 
+import pyarrow as pa
 from analysis_plain import TABLES
 from analysis_traces import together
 
@@ -12,12 +13,14 @@ def rows_of(table):
     """Return the rows of a table, lists of names as tuples: Arrow's, or rows already."""
     if isinstance(table, list):
         return table
-    columns = (map(_hashable, column.to_pylist()) for column in table.columns)
-    return list(zip(*columns, strict=True))
+    return list(zip(*map(_hashable, table.columns), strict=True))
 
 
-def _hashable(value):
-    return tuple(value) if isinstance(value, list) else value
+def _hashable(column):
+    values = column.to_pylist()
+    if pa.types.is_nested(column.type):
+        return [tuple(value) if isinstance(value, list) else value for value in values]
+    return values
 
 
 def differences(left, right):

@@ -158,8 +158,9 @@ from stablecast.pipeline.analysis import stability as module
 from stablecast.pipeline.analysis.stability import stability_of_files
 from stablecast.spark import read_tables, stability
 
-events, out = sys.argv[1:]
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
+events, out, java = sys.argv[1:]
+builder = SparkSession.builder.remote("local[2]").config("spark.driver.extraJavaOptions", java)
+spark = builder.config("spark.buffer.pageSize", "1m").config("spark.ui.enabled", "false").getOrCreate()
 assert "connect" in type(spark).__module__
 for jobs in (False, True):
     if jobs:
@@ -190,6 +191,7 @@ def test_a_session_of_spark_connect_gives_the_same(trace, tmp_path):
     from stablecast.pipeline.analysis.analyze import analyze
     from stablecast.pipeline.analysis.stream.versions import Versions
     from stablecast.pipeline.java import find_java, java_home
+    from stablecast.pipeline.session import QUICK_JAVA, java_options
 
     table, expected = trace
     pq.write_table(table, tmp_path / "trace.parquet")
@@ -204,7 +206,10 @@ def test_a_session_of_spark_connect_gives_the_same(trace, tmp_path):
         "SPARK_TESTING": "1",  # with it the server takes a port that is free
     }
     done = subprocess.run(
-        [sys.executable, "-c", CONNECT, str(tmp_path / "trace.parquet"), str(tmp_path)],
+        [
+            *(sys.executable, "-c", CONNECT, str(tmp_path / "trace.parquet"), str(tmp_path)),
+            java_options(QUICK_JAVA),
+        ],
         env=environment,
         capture_output=True,
         text=True,

@@ -9,6 +9,8 @@ import pytest
 
 from stablecast.cli.main import main
 from stablecast.papers.hierarchical.theory import hops
+from stablecast.protocols import protocol as found
+from stablecast.simulate.compiled import loop_name
 
 FIELDS = {
     "protocol", "members", "senders", "seed", "topology", "hops", "messages_sent", "rounds", "processed_max",
@@ -224,12 +226,13 @@ def test_a_file_that_defines_a_protocol_runs_with_its_own_options(capsys, tmp_pa
     file.write_text(
         "from dataclasses import replace\n"
         "from stablecast.protocols import cubefulldist\n"
-        "OTHERS = [each for each in cubefulldist.PROTOCOL.parameters if each.option_name != 'free_bitmap']\n"
-        "FLAG = next(each for each in cubefulldist.PROTOCOL.parameters if each not in OTHERS)\n"
-        "MILD = replace(FLAG, option='mild', help='Be mild.')\n"
-        "PROTOCOL = cubefulldist.PROTOCOL.replace(about='mild_cube: an example.',"
-        " parameters=(*OTHERS, MILD))\n"
+        "MILD = {'free_bitmap': {'option': 'mild', 'help': 'Be mild.'}}\n"
+        "PARAMETERS = tuple(\n"
+        "    replace(each, **MILD.get(each.option_name, {})) for each in cubefulldist.PROTOCOL.parameters\n"
+        ")\n"
+        "PROTOCOL = cubefulldist.PROTOCOL.replace(about='mild_cube: an example.', parameters=PARAMETERS)\n"
     )
+    assert loop_name(found(str(file))) == loop_name(found("cubefulldist"))
     assert "Be mild." in run(capsys, "simulate", str(file), "--help")[1]
     code, out, _ = run(capsys, "simulate", str(file), "--mild", "--degree", "2", "--height", "2", "--json")
     assert code == 0

@@ -222,6 +222,34 @@ def test_numbas_own_functions_are_compiled_as_ever_and_may_call_kernels(tmp_path
     assert ours == "[]"
 
 
+LINEAR_ALGEBRA = """
+import sys
+import numba
+import numpy as np
+from stablecast.compiling import kernel
+
+@kernel
+def doubled(x):
+    return 2 * x
+
+@numba.njit
+def product(a, b):
+    return np.dot(a, b)[0, 0]
+
+print(doubled(4), "scipy.linalg" in sys.modules)
+print(product(np.full((2, 2), 3.0), np.eye(2)), "scipy.linalg" in sys.modules)
+print(numba.njit(lambda a: np.cov(a))(np.array([1.0, 2.0, 3.0])))
+"""
+
+
+def test_kernels_do_without_linear_algebra_which_functions_of_others_have_as_ever(tmp_path):
+    pytest.importorskip("scipy")
+    kernels, product, covariance = run(tmp_path, LINEAR_ALGEBRA)
+    assert kernels == "8 False"
+    assert product == "3.0 True"
+    assert float(covariance) == 1.0
+
+
 NEEDED = {
     "numba.core.codegen.JITCodeLibrary": (
         "finalize",
@@ -235,7 +263,10 @@ NEEDED = {
         "get_executable",
         "create_cpython_wrapper",
         "create_cfunc_wrapper",
+        "load_additional_registries",
     ),
+    "numba.np.linalg": ("ensure_blas",),
+    "numba.np.arraymath": ("_HAVE_BLAS",),
     "numba.core.registry.CPUDispatcher": ("targetdescr",),
     "numba.core.registry.CPUTarget": ("typing_context", "target_context"),
     "numba.core.dispatcher.Dispatcher": (

@@ -1,10 +1,10 @@
 """The hierarchical paper is reproduced on Spark; every judgement can also come out otherwise."""
 
 import contextlib
-import copy
 import io
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -49,9 +49,15 @@ def reproduced(ran):
     return ran[0]
 
 
+@pytest.fixture(scope="module")
+def kept_rows(reproduced):
+    return read_rows(reproduced / "runs.parquet")
+
+
 @pytest.fixture
-def rows(reproduced):
-    return copy.deepcopy(read_rows(reproduced / "runs.parquet"))
+def rows(kept_rows):
+    """Rows whose columns a test may set; it may not change a value in place."""
+    return [dict(row) for row in kept_rows]
 
 
 NUMBERS = re.compile(r"H(\d+)")
@@ -198,8 +204,8 @@ TAMPERED = {
 @pytest.mark.parametrize("claim", TAMPERED)
 def test_a_claim_is_missed_when_the_runs_say_otherwise(rows, claim):
     TAMPERED[claim](rows)
-    verdicts = evaluate(PAPER, Runs(rows), full=False).verdicts
-    verdict = next(verdict for verdict in verdicts if verdict.claim.id == claim)
+    alone = replace(PAPER, claims=tuple(each for each in PAPER.claims if each.id == claim))
+    (verdict,) = verdicts_of(alone, Runs(rows))
     assert not verdict.judgement.holds
     assert verdict.failed == (verdict.claim.kind == "exact")
 
