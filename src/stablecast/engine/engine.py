@@ -364,11 +364,11 @@ class Engine:
         """Take in datagrams that came together, each with its sender's address."""
         for datagram, address in batch:
             session, frames = self.mail.open(datagram, address, now)
-            if frames and isinstance(first := frames[0], PassOn):
-                address = self._pass_on(first, datagram, session, address, now)
-                frames = frames[1:]
-            for frame in frames:
-                self._take(frame, session, address, now)
+            for number, frame in enumerate(frames):
+                if number == 0 and isinstance(frame, PassOn):
+                    address = self._pass_on(frame, datagram, session, address, now)
+                else:
+                    self._take(frame, session, address, now)
         self._after(now)
 
     def _pass_on(self, frame: PassOn, datagram: bytes, session: int, address: Address, now: float) -> Address:
