@@ -133,6 +133,8 @@ def test_a_request_is_answered_from_what_is_kept(around, stability):
     data.sweep(0.0)
     assert around.let_go == [(1, [1, 2])]
     data.answer(Nak(VIEW, 1, [(1, 3)]), 2, 0.0)
+    assert around.pop() == [], "what left less than a round trip ago is on its way"
+    data.answer(Nak(VIEW, 1, [(1, 3)]), 2, 1.0)
     assert [frame.part for _, frame in around.pop()] == [3]
 
 
