@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from view_world import Ask, Part, World
 
+from stablecast.membership.admit import SPONSORED_FROM
 from stablecast.membership.change import Change
 from stablecast.membership.coming import after_sync
 from stablecast.membership.cuts import cut_of, merged, numbers_after, report_of
-from stablecast.membership.messages import Alive, Elsewhere, Flushed, Install, Prepare, Sync, Way
+from stablecast.membership.messages import Admission, Alive, Elsewhere, Flushed, Install, Prepare, Sync, Way
 from stablecast.membership.next_view import applied, delta_of, next_view
 from stablecast.membership.rank_sets import packed, ranks_in, set_of, unpacked
 from stablecast.membership.view import Labels, MemberInfo, View
@@ -230,3 +231,26 @@ def test_a_hundred_that_join_at_once_are_few_view_changes():
     seconds = world.run_until(lambda: first.view is not None and len(first.view.members) == 101, within=5)
     assert seconds < 1.0
     assert len(first.history) <= 4
+
+
+@pytest.mark.parametrize("sponsors_are_heard", [True, False])
+def test_newcomers_to_a_large_group_are_told_by_its_members_and_by_the_leader_if_they_do_not_answer(
+    sponsors_are_heard,
+):
+    world = World(7)
+    members = world.group(SPONSORED_FROM)
+    leader = next(process for process in members if process.machine.leads)
+    told = Counter()
+
+    def drops(source, to, frame):
+        if isinstance(frame, Admission):
+            told[source] += 1
+            return source != leader.address and not sponsors_are_heard
+        return False
+
+    world.network.drops = drops
+    newcomers = [world.joiner([leader.address]) for _ in range(10)]
+    within = 0.3 if sponsors_are_heard else 0.9
+    assert world.run_until(lambda: world.is_one_view([*members, *newcomers]), within=3) < within
+    assert len(told) >= 6
+    assert sum(told.values()) == 10 if sponsors_are_heard else told[leader.address] >= 9

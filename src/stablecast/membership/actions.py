@@ -33,7 +33,7 @@ class Timing:
     repeat_every: float = 0.1
     """Between repetitions of what is not answered."""
     gather: float = 0.05
-    """For which a leader collects joiners before it changes the view."""
+    """For which nobody else has asked when a leader lets joiners in; it waits four times as long at most."""
     probe_every: float = 1.0
     """Between looks for other views of the group, about."""
     join_timeout: float = 5.0
