@@ -3,7 +3,7 @@
 import pytest
 from live_setups import live
 
-from stablecast.engine.pace import Pace, PaceOptions
+from stablecast.engine.pace import STEP_PER_LEVEL_S, Pace, PaceOptions
 from stablecast.errors import InvalidInput
 from stablecast.simulate import costs, topology
 from stablecast.simulate.live.driver import LiveDriver
@@ -16,7 +16,7 @@ TRAFFIC = {"members": 8, "senders": 2, "rate_per_s": 4.0, "data_bytes": 100}
 
 
 def slow_group(*, seconds, seed=1, **told):
-    return live(changes=SLOW, told=told, seed=seed, seconds=seconds, **TRAFFIC)
+    return live(protocol="gsgc", changes=SLOW, told=told, seed=seed, seconds=seconds, **TRAFFIC)
 
 
 def test_a_group_with_a_bad_step_finds_a_good_one_and_all_members_take_it(capsys):
@@ -50,7 +50,7 @@ def test_a_group_with_a_bad_step_finds_a_good_one_and_all_members_take_it(capsys
 
 def test_a_group_that_is_not_asked_to_search_tells_no_step():
     result = simulate_live(live(seconds=1.0))
-    assert result.step_us == pytest.approx(0.8 * 8 * 1e3)
+    assert result.step_us == pytest.approx(1e6 * STEP_PER_LEVEL_S)
 
 
 def test_sites_are_far_apart_and_their_members_are_in_zones():
