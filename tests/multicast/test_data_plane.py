@@ -7,6 +7,7 @@ import pytest
 from stablecast.membership.audiences import Audiences
 from stablecast.membership.links import Links
 from stablecast.membership.view import MemberInfo
+from stablecast.multicast.answering import BURST
 from stablecast.multicast.data_plane import DataPlane
 from stablecast.multicast.frames import Data, Nak, Progress, SentSoFar
 from stablecast.multicast.round_trips import RoundTrips
@@ -133,9 +134,33 @@ def test_a_request_is_answered_from_what_is_kept(around, stability):
     data.sweep(0.0)
     assert around.let_go == [(1, [1, 2])]
     data.answer(Nak(VIEW, 1, [(1, 3)]), 2, 0.0)
-    assert around.pop() == [], "what left less than a round trip ago is on its way"
+    assert around.pop() == []  # it has just left
     data.answer(Nak(VIEW, 1, [(1, 3)]), 2, 1.0)
     assert [frame.part for _, frame in around.pop()] == [3]
+
+
+def test_what_is_asked_for_beyond_a_burst_leaves_later(around, stability):
+    data = plane(around, stability)
+    parts = range(1, 3 * BURST + 1)
+    for part in parts:
+        data.take(run_of(1, part), 0.0)
+    data.answer(Nak(VIEW, 1, [(parts[0], parts[-1])]), 2, 0.0)
+    assert len(around.sent) == BURST
+    while (due := data.next_timer()) < float("inf"):
+        data.handle_timer(due)
+    assert [(rank, frame.part) for rank, frame in around.pop()] == [(2, part) for part in parts]
+
+
+def test_what_became_stable_before_it_left_is_not_sent(around, stability):
+    data = plane(around, stability)
+    for part in range(1, BURST + 3):
+        data.take(run_of(1, part), 0.0)
+    data.answer(Nak(VIEW, 1, [(1, BURST + 2)]), 2, 0.0)
+    stability.take_stable(1, BURST + 1)
+    data.sweep(0.0)
+    while (due := data.next_timer()) < float("inf"):
+        data.handle_timer(due)
+    assert [frame.part for _, frame in around.pop()] == [*range(1, BURST + 1), BURST + 2]
 
 
 @pytest.mark.parametrize(("step_s", "times"), [(0.002, [0.01, 0.03, 0.07]), (0.6, [1.2, 3.6, 8.4])])

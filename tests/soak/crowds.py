@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from stablecast.engine.degrees import AUTO
 from tests.soak.faults import BEGIN_S, Fault
 from tests.soak.link_model import draw_links
 from tests.soak.schedules import LARGE, START_EVERY_S, Schedule, make_schedule
@@ -20,6 +19,8 @@ CHURN_LEAST_S = 5.0
 """For how long they are at least."""
 LARGEST_SIZE = max(LARGE)
 LEAST_DATAGRAM = 1_400
+DEGREE = 8
+"""Of the trees in which members of a crowd pass on what goes to all."""
 
 
 def crowd(seed: int, members: int) -> Schedule:
@@ -39,7 +40,7 @@ def crowd(seed: int, members: int) -> Schedule:
         sizes=sizes,
         largest=tuple(sorted({max(LEAST_DATAGRAM, size) for size in plain.largest})),
         step_s=rng.choice((0.02, 0.1)),
-        fan_out=AUTO,
+        fan_out=DEGREE,
         links=draw_links(seed, members, messages * sum(sizes) / len(sizes)),
         faults=tuple(sorted((*moved, *churn), key=lambda fault: fault.at_s)),
     )

@@ -14,7 +14,7 @@ from stablecast.errors import InvalidInput
 
 AUTO = "auto"
 DIRECT = "direct"
-RELAYS_FROM = 48
+RELAYS_FROM = 64
 """Members of a view from which on its members relay, unless told otherwise."""
 DEGREE_LEAST, DEGREE_LARGE = 8, 32
 """The degree that is chosen is such that there are two levels, within these bounds."""
