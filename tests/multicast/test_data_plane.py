@@ -86,7 +86,7 @@ def plane(around, stability, **more):
         numbers=[(0, 0)] * 3,
         stability=stability,
         around=around,
-        links=Links(0, 3),
+        links=Links(0, 3, every=0.25),
         trips=RoundTrips(),
         rng=random.Random(1),
         suspects=lambda now: frozenset(),
