@@ -19,7 +19,7 @@ class Payloads:
 
     def __init__(self, size):
         self.streams = [SimpleNamespace(prefix=0) for _ in range(size)]
-        self.busy = {}
+        self.busy, self.settled = {}, {}
         self.since = {}
         self.has = Heard([0] * size)
         self.limit = None
@@ -47,6 +47,7 @@ class Payloads:
 
     def settles(self, source):
         del self.busy[source], self.since[source]
+        self.settled[source] = None
 
 
 class Stable:
@@ -108,6 +109,15 @@ def test_a_source_is_told_while_something_of_it_is_unstable_and_once_more():
     member.stability.stable[5] = 3
     member.data.settles(5)
     assert member.round() == {5: [3, 3]}
+
+
+def test_a_source_whose_messages_became_stable_between_two_rounds_is_told_once():
+    member = Member(200)
+    member.data.comes(150, 3, at=0.1)
+    member.stability.stable[150] = 3
+    member.data.settles(150)
+    assert member.round()[150] == [3, 3]
+    assert 150 not in member.round()
 
 
 def test_all_sources_that_have_sent_take_turns_where_nothing_goes_on():

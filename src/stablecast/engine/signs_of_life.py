@@ -98,8 +98,6 @@ class SignsOfLife:
         self._bases = data.prefixes()
         self._asked_for: dict[int, None] = {}
         """Sources that a neighbour knows less of, or of which it has told news."""
-        self._told_last: list[int] = []
-        """Sources of which something went on in the last round."""
         self._idle_next = 0
         self._began_at = now
         self._reported: dict[int, float] = {}
@@ -206,10 +204,10 @@ class SignsOfLife:
         asked_for = list(islice(self._asked_for, MOST_ASKED_FOR))
         for source in asked_for:
             del self._asked_for[source]
-        busy = self._busy_sources()
-        beside = (*self._told_last, *self._idle_in_turn())
-        self._send(ranks, list(islice(dict.fromkeys((*asked_for, *busy, *beside)), MOST_SOURCES)), now)
-        self._told_last = busy
+        settled = tuple(self._data.settled)
+        self._data.settled.clear()
+        told = dict.fromkeys((*asked_for, *self._busy_sources(), *settled, *self._idle_in_turn()))
+        self._send(ranks, list(islice(told, MOST_SOURCES)), now)
 
     def _begin_reports(self, now: float) -> None:
         awaited = self._data.awaited()

@@ -255,6 +255,7 @@ class BimodalPlane(DataPlane):
             if stream.stable == stream.highest:
                 del self._marks[source]
                 self.busy.pop(source, None)
+                self.settled[source] = None
         last = self._round - AGAIN_ROUNDS
         self._again = {run: at for run, at in self._again.items() if at > last}
         if self._marks:

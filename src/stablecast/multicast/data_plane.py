@@ -85,6 +85,8 @@ class DataPlane:
         self.own = self.streams[rank]
         self.busy: dict[int, Stream] = {}
         """Sources of which something is kept or missing; the others cost nothing."""
+        self.settled: dict[int, None] = {}
+        """Sources of which that was so until lately; whoever tells others of it empties it."""
         bases = [parts for parts, _ in numbers]
         self.has = Heard(bases)
         """For each member, its last part of each source that was heard of."""
@@ -330,6 +332,7 @@ class DataPlane:
                     self._announcing.became_stable = True
             if not stream.kept and not stream.ahead and not stream.gaps:
                 del self.busy[source]
+                self.settled[source] = None
 
     def _release(self, source: int, stream: Stream, part: int, now: float) -> None:
         released = stream.release(part)
