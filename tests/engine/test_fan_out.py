@@ -13,7 +13,7 @@ from stablecast.engine.engine import Engine
 from stablecast.engine.fan_out import FanOut
 from stablecast.engine.keys import Key, Keyring
 from stablecast.engine.options import Options
-from stablecast.engine.wire import PassOn, encode, pack_encoded
+from stablecast.engine.wire import DEGREE_MOST, INSIDE_BYTES, PassOn, encode, pack_encoded
 from stablecast.errors import InvalidInput
 from stablecast.membership.next_view import view_together
 from stablecast.membership.roster import roster_of
@@ -231,7 +231,7 @@ def test_who_is_silent_for_long_is_passed_over():
 def test_a_datagram_of_another_view_is_not_passed_on():
     group, other = Group(), Group(size=8)
     sender, relay = other.engines[0], group.engines[1]
-    inside = pack_encoded([encode(PassOn(6, DEGREE, False)), encode(Data(6, 0, 1, 1, [b"x"]))])
+    inside = pack_encoded([encode(PassOn.along(6, DEGREE, audience=False)), encode(Data(6, 0, 1, 1, [b"x"]))])
     relay.output()
     relay.receive([(sender.mail.seal.close(inside), ("h", 7000))], group.now)
     assert relay.output().datagrams == []
@@ -244,7 +244,7 @@ def test_a_member_that_is_blocked_by_a_view_change_goes_on_relaying_for_its_view
     group.do()
     group.run(0.02, lambda: group.engines[3].is_blocked)
     assert group.engines[3].is_blocked
-    inside = pack_encoded([encode(PassOn(5, DEGREE, False)), encode(Data(5, 0, 1, 1, [b"x"]))])
+    inside = pack_encoded([encode(PassOn.along(5, DEGREE, audience=False)), encode(Data(5, 0, 1, 1, [b"x"]))])
     datagram = group.engines[0].mail.seal.close(inside)
     group.engines[3].output()
     group.engines[3].receive([(datagram, ("h", 7001))], group.now)
@@ -264,7 +264,7 @@ def test_a_stranger_with_the_key_has_nothing_passed_on():
     )
     relay = group.engines[1]
     relay.output()
-    forged = stranger.mail.seal.close(pack_encoded([encode(PassOn(5, DEGREE, False))]))
+    forged = stranger.mail.seal.close(pack_encoded([encode(PassOn.along(5, DEGREE, audience=False))]))
     relay.receive([(forged, ("h", 7000))], group.now)
     assert relay.output().datagrams == []
     assert relay.counters.untrusted == 1
@@ -284,7 +284,7 @@ def test_a_stranger_without_the_key_cannot_change_who_it_is_passed_on_for():
 
 def test_a_frame_that_is_not_the_first_means_nothing():
     group = Group()
-    inside = pack_encoded([encode(Data(5, 0, 1, 1, [b"x"])), encode(PassOn(5, DEGREE, False))])
+    inside = pack_encoded([encode(Data(5, 0, 1, 1, [b"x"])), encode(PassOn.along(5, DEGREE, audience=False))])
     relay = group.engines[1]
     relay.output()
     relay.receive([(group.engines[0].mail.seal.close(inside), ("h", 7000))], group.now)
@@ -314,7 +314,7 @@ def test_members_that_relay_and_members_that_do_not_understand_each_other():
     assert len([link for link in data_links(group, rank=0) if link[0] == 0]) == DEGREE
 
 
-@pytest.mark.parametrize("told", ["twice", 0, 128, "-1", True, 2.0])
+@pytest.mark.parametrize("told", ["twice", 0, 65, "-1", True, 2.0])
 def test_other_fan_outs_are_refused(told):
     with pytest.raises(InvalidInput, match=r"fan_out .* is not accepted"):
         Options(group="orders", fan_out=told)
@@ -325,3 +325,13 @@ def test_the_degree_grows_with_the_group_so_that_two_hops_are_enough_and_ends():
     assert [degree_for("auto", size) for size in (64, 256, 1_024, 100_000)] == [8, 16, 32, 32]
     assert degree_for("direct", 5_000) is None
     assert degree_for("3", 2) == degree_for(3, 5_000) == 3
+
+
+@pytest.mark.parametrize("audience", [True, False])
+@pytest.mark.parametrize("degree", [1, 2, DEGREE_MOST])
+def test_the_frame_says_which_tree_and_takes_no_more_room_than_a_session(degree, audience):
+    frame = PassOn.along((1 << 64) - 1, degree, audience=audience)
+    assert (frame.degree, frame.audience) == (degree, audience)
+    many = [encode(frame), *[encode(Nak(1, 1, []))] * 100]
+    assert len(pack_encoded(many)) - sum(map(len, many[1:])) <= INSIDE_BYTES
+    assert len(pack_encoded(many[1:], (1 << 64) - 1)) - sum(map(len, many[1:])) == INSIDE_BYTES

@@ -50,7 +50,7 @@ from stablecast.engine.rows import Row
 from stablecast.engine.sealing import SEALED, Sealing
 from stablecast.engine.stats import Counters
 from stablecast.engine.tracing import Tracing
-from stablecast.engine.wire import AnyFrame, PassOn, Stability, Step, Welcome, WholeFrame
+from stablecast.engine.wire import AnyFrame, PassOn, Stability, Step, Welcome, WholeFrame, mark_of
 from stablecast.membership.actions import (
     Action,
     Begin,
@@ -364,23 +364,31 @@ class Engine:
         """Take in datagrams that came together, each with its sender's address."""
         for datagram, address in batch:
             session, frames = self.mail.open(datagram, address, now)
+            passed_on: PassOn | None = None
             for number, frame in enumerate(frames):
                 if number == 0 and isinstance(frame, PassOn):
-                    address = self._pass_on(frame, datagram, session, address, now)
+                    passed_on, address = frame, self._address_of(session, address)
                 else:
                     self._take(frame, session, address, now)
+            if passed_on is not None:
+                self._pass_on(passed_on, datagram, session)
         self._after(now)
 
-    def _pass_on(self, frame: PassOn, datagram: bytes, session: int, address: Address, now: float) -> Address:
-        """Hand a datagram on to those below this member; return where its sender is, not who sent it on."""
-        here = self._in_view_of(frame.view, now)
-        rank = -1 if here is None else here.ranks.get(session, -1)
-        if here is None or rank < 0:
-            return address
+    def _address_of(self, session: int, address: Address) -> Address:
+        """Return where the sender of a datagram is that another member has sent on from an address."""
+        here = self.in_view
+        rank = None if here is None else here.ranks.get(session)
+        return address if here is None or rank is None else here.addresses[rank]
+
+    def _pass_on(self, frame: PassOn, datagram: bytes, session: int) -> None:
+        """Hand a datagram on to those below this member; its other frames may have begun the view."""
+        here = self.in_view
+        rank = None if here is None else here.ranks.get(session)
+        if here is None or rank is None or mark_of(here.view.id) != frame.mark:
+            return
         to = here.fan_out.onward(rank, frame)
         if to:
             self.mail.out.pass_on(datagram, to)
-        return here.addresses[rank]
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""

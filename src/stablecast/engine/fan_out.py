@@ -2,12 +2,12 @@
 
 Who decides
     The sender, for each of its datagrams: those that are to be passed on say so in their first frame
-    (``PassOn``), with the view and the degree.  So members need not agree on when to relay, and one that
-    sends by IP multicast, or was told to send copies itself, is understood all the same.
+    (``PassOn``), with a mark of the view and the degree.  So members need not agree on when to relay, and one
+    that sends by IP multicast, or was told to send copies itself, is understood all the same.
 What a relay does
     It opens a datagram as it opens any, which succeeds once (``seal``), and hands the same bytes to those
     below it in the tree of the session that sealed it.  So nothing is passed on twice or in circles, and
-    nothing that is not authentic, or of another view than the relay's.
+    nothing that is not authentic, or marked as of another view than the relay's.
 What can go wrong
     A relay may be gone, or unable to reach those below it.  Who is above it then serves these too, and goes
     on sending to the relay itself: what both send comes once.  That is done for relays that are suspected,
@@ -79,7 +79,7 @@ class FanOut:
             ranks = self._roster.audiences.of(self._rank) if audience else range(self._roster.size)
             return Route([addresses[rank] for rank in ranks if rank != self._rank], b"")
         to = self._below(self._rank, degree, audience=audience)
-        mark = encode(PassOn(self._roster.view.id, degree, audience))
+        mark = encode(PassOn.along(self._roster.view.id, degree, audience=audience))
         return Route([addresses[rank] for rank in to], mark)
 
     # Others'

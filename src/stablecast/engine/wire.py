@@ -19,10 +19,10 @@ from stablecast.multicast.frames import DataFrame, Long
 
 EVERYONE = 0
 """In place of a destination session."""
-INSIDE_BYTES = 18
-"""Bytes of an inside beside its frames, at most: a session and the number of frames, or, where all are to
-have it, that it is to be passed on."""
-DEGREE_MOST = 127
+INSIDE_BYTES = 13
+"""Bytes of an inside beside its frames, at most: the number of frames, and a session, or, where all are to
+have it, in as many bytes, that it is to be passed on."""
+DEGREE_MOST = 64
 """Members that a tree has below one of its members, at most."""
 STEP_MOST_US = 3_600_000_000
 """No step is longer than an hour."""
@@ -59,12 +59,35 @@ class PassOn(Frame, tag=14, frozen=True):
     """Pass this datagram on as it is, to those below in the tree of who sealed it; the first frame in it.
 
     A tree follows from the view, the degree, and whether it is that of all or of the source's audience
-    (:mod:`stablecast.membership.trees`).
+    (:mod:`stablecast.membership.trees`).  All that takes no more bytes than a session would, so such
+    datagrams hold as much as others.  Taking one view for another by its mark has a copy sent in vain, and
+    does no harm: the frames that follow name theirs.
     """
 
-    view: Word
-    degree: Annotated[int, msgspec.Meta(ge=1, le=DEGREE_MOST)]
-    audience: bool
+    mark: Annotated[int, msgspec.Meta(ge=0, le=(1 << 32) - 1)]
+    """The last 32 bits of the view's id."""
+    tree: Annotated[int, msgspec.Meta(ge=0, lt=2 * DEGREE_MOST)]
+    """One less than the degree, and 64 more for the tree of the audience."""
+
+    @classmethod
+    def along(cls, view: int, degree: int, *, audience: bool) -> PassOn:
+        """Return the frame for a tree of a view."""
+        return cls(mark_of(view), degree - 1 + (DEGREE_MOST if audience else 0))
+
+    @property
+    def degree(self) -> int:
+        """Members that the tree has below one of its members, at most."""
+        return self.tree % DEGREE_MOST + 1
+
+    @property
+    def audience(self) -> bool:
+        """Whether it is the tree of the source's audience, and not of all."""
+        return self.tree >= DEGREE_MOST
+
+
+def mark_of(view: int) -> int:
+    """Return what names a view where one of few is meant."""
+    return view & (1 << 32) - 1
 
 
 class Hello(Frame, tag=40, frozen=True):
