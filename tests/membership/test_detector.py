@@ -235,6 +235,29 @@ def test_a_link_that_carries_nothing_is_noticed_by_its_receiver_alone(size):
     assert group.unheard() == {}
 
 
+def test_what_others_pass_on_hides_no_dead_link():
+    group = Group(64)
+    sender = group.detectors[2].watched[0]
+    group.dead = {(sender, 2)}
+    for _ in range(60):
+        group.run(EVERY)
+        group.detectors[2].heard(sender, group.now, is_direct=False)
+    assert group.unheard() == {2: [sender]}
+    assert not group.suspected
+
+
+def test_who_hears_what_a_member_has_made_by_way_of_others_does_not_suspect_it():
+    detector = detector_of(5)
+    now = 0.0
+    while now < 2 * FAIL_AFTER:
+        detector.tick(now)
+        passed_on(detector, now)
+        detector.heard(1, now, is_direct=False)
+        detector.heard(2, now)
+        now += EVERY
+    assert detector.suspects(now) == {3, 4}
+
+
 def test_a_dead_link_concerns_the_neighbours_of_its_sender_and_nobody_else():
     group = Group(200)
     sender = group.detectors[2].watched[0]

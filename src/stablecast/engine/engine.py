@@ -364,12 +364,13 @@ class Engine:
         """Take in datagrams that came together, each with its sender's address."""
         for datagram, address in batch:
             session, frames = self.mail.open(datagram, address, now)
-            passed_on: PassOn | None = None
+            passed_on, is_direct = None, True
             for number, frame in enumerate(frames):
                 if number == 0 and isinstance(frame, PassOn):
-                    passed_on, address = frame, self._address_of(session, address)
+                    passed_on, came_from, address = frame, address, self._address_of(session, address)
+                    is_direct = came_from == address
                 else:
-                    self._take(frame, session, address, now)
+                    self._take(frame, session, address, now, is_direct=is_direct)
             if passed_on is not None:
                 self._pass_on(passed_on, datagram, session)
         self._after(now)
@@ -436,19 +437,21 @@ class Engine:
                 fetch.ask(here, self._trips, self.mail.out.to_rank, now)
                 self._went_on |= fetch.is_done
 
-    def _take(self, frame: WholeFrame, session: int, address: Address, now: float) -> None:
+    def _take(
+        self, frame: WholeFrame, session: int, address: Address, now: float, *, is_direct: bool = True
+    ) -> None:
         """Take in a frame of a trusted session, or an introduction of any."""
         if isinstance(frame, (Data, Fragment)):
             here = self._in_view_of(frame.view, now)
             rank = -1 if here is None else here.ranks.get(session, -1)
             if here is not None and rank >= 0:
                 here.take(frame, now)
-                here.detector.heard(rank, now)
+                here.detector.heard(rank, now, is_direct=is_direct)
         elif isinstance(frame, Control):
             here = self._in_view_of(frame.view, now)
             rank = -1 if here is None else here.ranks.get(session, -1)
             if here is not None and rank >= 0:
-                here.detector.heard(rank, now)
+                here.detector.heard(rank, now, is_direct=is_direct)
                 self._take_control(here, frame, rank, now)
         elif isinstance(frame, Introduction):
             if self.mail.introduce(frame, session, address, now):

@@ -120,6 +120,8 @@ class Detector:
         """The largest count that is known of others, where one is."""
         self._direct: dict[int, float] = {}
         """When something last came from a member itself."""
+        self._relayed: dict[int, float] = {}
+        """When something last came that it has made, by way of others: its link may carry nothing."""
         self._direct_counts: dict[int, int] = {}
         self._indirect: dict[int, float] = {}
         """When a larger count of a member was last told by others, or when watching it began."""
@@ -196,9 +198,9 @@ class Detector:
 
     # What comes
 
-    def heard(self, rank: int, now: float) -> None:
-        """Take note of a frame of this view from a member itself."""
-        self._direct[rank] = now
+    def heard(self, rank: int, now: float, *, is_direct: bool = True) -> None:
+        """Take note of a frame of this view that a member has made; it may have come by way of others."""
+        (self._direct if is_direct else self._relayed)[rank] = now
 
     def hear_count(self, rank: int, count: int, now: float, *, is_round: bool = True) -> None:
         """Take in a member's own count, in a round of it or in between."""
@@ -277,9 +279,13 @@ class Detector:
         return frozenset(
             rank
             for rank, suspicion in self._suspicions.items()
-            if now > suspicion.due
-            and now - max(self._since, self._direct.get(rank, self._since)) > self.fail_after
+            if now > suspicion.due and now - self._made_at(rank) > self.fail_after
         )
+
+    def _made_at(self, rank: int) -> float:
+        """Return when something last came that a member has made, or from when on that counts."""
+        since = self._since
+        return max(since, self._direct.get(rank, since), self._relayed.get(rank, since))
 
     def unheard(self, now: float) -> list[int]:
         """Return the ranks of neighbours that live, as others say, and from which nothing has come for long.
