@@ -35,7 +35,7 @@ from stablecast.engine.forks import Process
 from stablecast.engine.keys import Key, Keyring
 from stablecast.errors import InvalidInput, NotHere, StablecastError
 
-VERSION: Final = 1
+VERSION: Final = 2
 HEADER_BYTES: Final = 18
 TAG_BYTES: Final = 16
 OVERHEAD: Final = HEADER_BYTES + TAG_BYTES
