@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from stablecast.engine import seal as sealing
 from stablecast.engine import wire
 from stablecast.engine.keys import Key, Keyring
-from stablecast.engine.seal import COUNTER_LIMIT, OVERHEAD, WINDOW, Exhausted, Seal
+from stablecast.engine.seal import COUNTER_LIMIT, OVERHEAD, VERSION, WINDOW, Exhausted, Seal
 from stablecast.errors import InvalidInput
 
 OLD, NEW = Key(3, bytes(range(32))), Key(4, bytes(range(1, 33)))
@@ -43,7 +43,7 @@ def test_what_is_closed_opens_with_its_session_and_counter():
 def test_the_layout_is_the_documented_one():
     session = 0x0102030405060708
     datagram = member(session).close(b"inside")
-    header = bytes([1, 3]) + session.to_bytes(8, "big") + (1).to_bytes(8, "big")
+    header = bytes([2, 3]) + session.to_bytes(8, "big") + (1).to_bytes(8, "big")
     kdf = HKDF(SHA256(), 32, salt=session.to_bytes(8, "big"), info=b"stablecast 1 orders")
     cipher = AESGCM(kdf.derive(OLD.secret))
     assert datagram[:18] == header
@@ -75,7 +75,7 @@ def test_each_refusal_is_counted_by_its_reason():
         datagram,
         fresh[:33],
         b"",
-        b"\x02" + fresh[1:],
+        bytes((VERSION + 1,)) + fresh[1:],
         fresh[:1] + b"\x09" + fresh[2:],
         fresh[:-1],
         receiver.close(b"mine"),
@@ -231,7 +231,7 @@ def test_strangers_leave_nothing_but_counts():
     before = receiver.remembered()
     draw = random.Random(11)
     for _ in range(6000):
-        assert receiver.open(b"\x01\x03" + draw.randbytes(50)) is None
+        assert receiver.open(bytes((VERSION, 3)) + draw.randbytes(50)) is None
     assert receiver.remembered() == before
     assert refusals(receiver) == {"authentication": 6000}
     assert receiver._derive.cache_info().currsize <= sealing.DERIVED_MAX
