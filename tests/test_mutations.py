@@ -270,7 +270,7 @@ MUTATIONS = {
     "s_coord waits for a child that is gone": (
         "s_coord-crash",
         "protocols/layers/tree.py",
-        "            lose_child(me, member, out)\n",
+        "            lose_child(me, member, now, out)\n",
         "            pass\n",
     ),
     "s_coord does not ask the children of one that is gone": (

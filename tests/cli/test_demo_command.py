@@ -130,8 +130,14 @@ BAD = {
     "an unknown protocol": (["--protocol", "trian"], "did you mean 'train'"),
     "a protocol that delivers": (["--protocol", "bimodal"], "live groups cannot run it"),
     "a file that is not there": (["--protocol", "no/such.py"], "no/such.py"),
-    "an unknown option of the protocol": (["--set", "subgrup=4"], "did you mean 'subgroup'"),
-    "an option of the group": (["--set", "step_s=1"], "it follows the group's pace (accepted: "),
+    "an unknown option of the protocol": (
+        ["--protocol", "gsgc", "--set", "subgrup=4"],
+        "did you mean 'subgroup'",
+    ),
+    "an option of the group": (
+        ["--protocol", "gsgc", "--set", "step_s=1"],
+        "it follows the group's pace (accepted: ",
+    ),
     "no value": (["--set", "subgroup"], "accepted: NAME=VALUE"),
     "an unknown delivery": (["--delivery", "fast"], "delivery 'fast' is not accepted"),
     "a protocol with bimodal delivery": (

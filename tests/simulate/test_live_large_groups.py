@@ -37,7 +37,7 @@ def test_a_loaded_group_without_faults_tells_of_no_laggards():
 
     Long is more than the second after which a member is lagging that is not known to have a message.
     """
-    slow = {"changes": {"bandwidth_bps": 5e6}, "told": {"pace_step_s": 0.5}}
+    slow = {"protocol": "gsgc", "changes": {"bandwidth_bps": 5e6}, "told": {"pace_step_s": 0.5}}
     result = simulate_live(live(members=80, senders=20, rate_per_s=2, seconds=2.0, **slow))
     assert result.completed
     assert result.tts_p50_us > 1e6
