@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parent / "protocols"))
 from channel_groups import PROTOCOLS as ACKNOWLEDGING
 from channel_groups import play, told_at_different_times
 
-SEEDS = 16
+SEEDS = 40
 """Random groups of acknowledging protocols; every mutation of theirs is noticed within the first dozen."""
 SHAPES = [(2, 2, 2), (3, 2, 1), (1, 3, 1)]
 
