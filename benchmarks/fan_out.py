@@ -19,11 +19,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import stablecast
-from stablecast.engine.engine import Engine
+from benchmarks.scale import EngineTime
 from stablecast.membership.actions import Timing
 from stablecast.simulate.live.driver import PS_PER_S, LiveDriver
 from stablecast.simulate.live.options import live_setup
@@ -33,27 +33,7 @@ RATE_PER_S = 50.0
 SECONDS = 4.0
 SETTLES_S = 1.0
 LINK_US = 500.0
-CALLS = ("flush", "output", "receive", "handle_timer")
 FIRST_PORT = 41_000
-
-
-class SenderTime:
-    """Processor time inside of one engine."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.seconds = 0.0
-        for name in CALLS:
-            setattr(engine, name, self._timed(getattr(engine, name)))
-
-    def _timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*arguments: Any) -> Any:
-            began = time.thread_time()
-            try:
-                return call(*arguments)
-            finally:
-                self.seconds += time.thread_time() - began
-
-        return timed
 
 
 def in_virtual_time(members: int, fan_out: str) -> dict[str, float]:
@@ -88,7 +68,7 @@ def _sender_s(told: dict[str, Any]) -> tuple[float, LiveDriver]:
     _run_until(driver, SETTLES_S)
     engine = driver.seats[0].engine
     assert engine is not None
-    spent = SenderTime(engine)
+    spent = EngineTime(engine)
     _run_until(driver, SETTLES_S + SECONDS)
     return spent.seconds, driver
 

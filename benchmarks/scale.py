@@ -45,12 +45,12 @@ KILO = 1024
 
 
 class EngineTime:
-    """Processor time inside of engines."""
+    """Processor time inside of engines: of all of them, or of one."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: Engine | type[Engine] = Engine) -> None:
         self.seconds = 0.0
         for name in CALLS:
-            setattr(Engine, name, self._timed(getattr(Engine, name)))
+            setattr(of, name, self._timed(getattr(of, name)))
 
     def _timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*arguments: Any) -> Any:
