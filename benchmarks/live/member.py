@@ -73,11 +73,12 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
     while len(group.members) < load.members:
         await asyncio.sleep(0.05)
     await asyncio.sleep(0.5)
-    sender = asyncio.create_task(_send(group, load))
+    sender = asyncio.create_task(_send(group, load, number))
     await asyncio.sleep(load.warm_s)
     group._engine.own.times = TimeHistogram()
     before, stats, started = counted[0], group.stats(), asyncio.get_running_loop().time()
     cpu = resource.getrusage(resource.RUSAGE_SELF)
+    datagrams = group._driver.transport.stats.datagrams_received
     await asyncio.sleep(load.measure_s)
     seconds = asyncio.get_running_loop().time() - started
     after = group.stats()
@@ -98,6 +99,8 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
             "members": len(after.members),
             "step_ms": 1e3 * after.step_s,
             "cpu": (used.ru_utime + used.ru_stime - cpu.ru_utime - cpu.ru_stime) / seconds,
+            "switches_per_s": (used.ru_nvcsw - cpu.ru_nvcsw + used.ru_nivcsw - cpu.ru_nivcsw) / seconds,
+            "datagrams_per_s": (group._driver.transport.stats.datagrams_received - datagrams) / seconds,
         }
     )
     while not pipe.poll():
@@ -122,13 +125,14 @@ async def _count(group: Group, counted: list[int]) -> None:
         counted[0] += len(batch)
 
 
-async def _send(group: Group, load: Load) -> None:
+async def _send(group: Group, load: Load, number: int) -> None:
+    """Send without end; with a rate, members take turns, so that messages are evenly apart."""
     payload = bytes(load.size)
     if not load.rate:
         while True:
             await group.send(payload)
     loop, gap = asyncio.get_running_loop(), load.members / load.rate
-    at = loop.time()
+    at = (loop.time() // gap + number / load.members) * gap
     while True:
         at += gap
         await asyncio.sleep(max(0.0, at - loop.time()))

@@ -72,6 +72,8 @@ def _together(load: Load, found: list[dict[str, Any]]) -> dict[str, Any]:
         "repairs_sent": sum(f["repairs_sent"] for f in found),
         "peak_bytes": max(f["peak_bytes"] for f in found),
         "cpu": round(sum(f["cpu"] for f in found), 2),
+        "switches_per_s": round(sum(f["switches_per_s"] for f in found)),
+        "datagrams_per_s": round(sum(f["datagrams_per_s"] for f in found)),
         "step_ms": round(max(f["step_ms"] for f in found), 2),
         "views_whole": all(f["members"] == load.members for f in found),
     }

@@ -85,7 +85,7 @@ def test_a_step_that_was_found_is_what_a_stall_ends_with():
     pace = Pace(PaceOptions(adaptive=True), 4)
     pace.follow(0.03)
     for _ in range(STALL_STEPS + 20):
-        pace.fired(1.0, 1.001)
+        pace.fired(1.0, 1.001, 0)
     assert pace.step > 0.03
     pace.progressed()
     assert pace.step == 0.03

@@ -1,6 +1,8 @@
 import pytest
 
 from stablecast.engine.pace import (
+    BUSY_PARTS,
+    LATE_BUSY_STEPS,
     STALL_STEPS,
     STALLED_STEP_S,
     STEP_LEAST_S,
@@ -38,20 +40,40 @@ def test_on_a_tree_retransmissions_wait_for_a_step_or_for_two_round_trips_of_eac
 
 def test_a_process_that_does_not_keep_up_takes_longer_steps_up_to_a_limit():
     pace = Pace(PaceOptions(step_s=0.01, step_most_s=0.5), 4)
-    pace.fired(1.0, 1.005)
+    pace.fired(1.0, 1.003, 0)
     assert pace.step == 0.01
-    pace.fired(1.0, 1.2)
+    pace.fired(1.0, 1.2, 0)
     assert pace.step == pytest.approx(0.015)
     for _ in range(50):
-        pace.fired(1.0, 3.0)
+        pace.fired(1.0, 3.0, 0)
     assert pace.step == 0.5
+
+
+def test_a_step_that_costs_little_beside_the_data_gets_longer_only_when_it_is_very_late():
+    late_s = 0.5 * LATE_BUSY_STEPS * 0.01
+    quiet, busy = (Pace(PaceOptions(step_s=0.01), 4) for _ in range(2))
+    quiet.fired(1.0, 1.0 + late_s, BUSY_PARTS - 1)
+    busy.fired(1.0, 1.0 + late_s, BUSY_PARTS)
+    assert (quiet.step, busy.step) == (pytest.approx(0.015), 0.01)
+    busy.fired(1.0, 1.0 + 3 * late_s, BUSY_PARTS)
+    assert busy.step == pytest.approx(0.015)
+
+
+def test_messages_are_stable_after_some_steps_at_the_earliest_or_after_the_ways_through_the_tree():
+    trips = RoundTrips()
+    pace = Pace(PaceOptions(step_s=0.01), 64, relays=True, trips=trips)
+    trips.sample(1, 0.001)
+    assert pace.first_stable() == pytest.approx(0.02)
+    trips.sample(2, 0.1)
+    assert pace.first_stable() == pytest.approx(0.2)
+    assert Pace(PaceOptions(step_s=0.01), 4, trips=trips).first_stable() == pytest.approx(0.1)
 
 
 def test_steps_get_short_again_when_timers_are_in_time():
     pace = Pace(PaceOptions(step_s=0.01), 4)
-    pace.fired(1.0, 2.0)
+    pace.fired(1.0, 2.0, 0)
     for _ in range(10):
-        pace.fired(3.0, 3.001)
+        pace.fired(3.0, 3.001, 0)
     assert pace.step == 0.01
 
 
@@ -66,10 +88,10 @@ def test_many_unstable_bytes_or_a_full_buffer_ask_for_a_step_at_once(unstable, f
 def test_steps_get_longer_while_nothing_becomes_stable_and_short_at_once_when_something_does():
     pace = Pace(PaceOptions(step_s=0.01), 4)
     for _ in range(STALL_STEPS):
-        pace.fired(1.0, 1.001)
+        pace.fired(1.0, 1.001, 0)
     assert pace.step == 0.01
     for _ in range(20):
-        pace.fired(1.0, 1.001)
+        pace.fired(1.0, 1.001, 0)
     assert pace.step == STALLED_STEP_S
     pace.progressed()
     assert pace.step == 0.01
@@ -78,5 +100,5 @@ def test_steps_get_longer_while_nothing_becomes_stable_and_short_at_once_when_so
 def test_a_long_step_that_was_asked_for_is_not_shortened_by_a_stall():
     pace = Pace(PaceOptions(step_s=0.4), 4)
     for _ in range(2 * STALL_STEPS):
-        pace.fired(1.0, 1.001)
+        pace.fired(1.0, 1.001, 0)
     assert pace.step == 0.4

@@ -77,7 +77,7 @@ def stability():
 
 
 def plane(around, stability, **more):
-    told = {"policy": "until-stable", "copies": 1, "short_s": 0.0, "step_s": 0.002} | more
+    told = {"policy": "until-stable", "copies": 1, "short_s": 0.0, "first_s": lambda: 0.004} | more
     return DataPlane(
         VIEW,
         0,
@@ -163,9 +163,11 @@ def test_what_became_stable_before_it_left_is_not_sent(around, stability):
     assert [frame.part for _, frame in around.pop()] == [*range(1, BURST + 1), BURST + 2]
 
 
-@pytest.mark.parametrize(("step_s", "times"), [(0.002, [0.01, 0.03, 0.07]), (0.6, [1.2, 3.6, 8.4])])
-def test_how_much_was_sent_is_said_at_doubling_distances_from_two_steps_on(around, stability, step_s, times):
-    data = plane(around, stability, step_s=step_s)
+@pytest.mark.parametrize(("first_s", "times"), [(0.004, [0.01, 0.03, 0.07]), (1.2, [1.2, 3.6, 8.4])])
+def test_how_much_was_sent_is_said_at_doubling_distances_once_it_could_be_stable(
+    around, stability, first_s, times
+):
+    data = plane(around, stability, first_s=lambda: first_s)
     data.add_own(run_of(0, 1), 0.0)
     said = []
     while len(said) < len(times):
@@ -182,6 +184,17 @@ def test_nothing_is_said_any_more_once_all_is_stable(around, stability):
     data.sweep(0.001)
     data.handle_timer(data.next_timer())
     assert data.next_timer() == float("inf")
+    assert around.pop() == []
+
+
+def test_what_is_sent_later_is_announced_later_if_stability_takes_longer_by_then(around, stability):
+    seconds = [0.02]
+    data = plane(around, stability, first_s=lambda: seconds[0])
+    data.add_own(run_of(0, 1), 0.0)
+    assert data.next_timer() == pytest.approx(0.02)
+    seconds[0] = 0.3
+    data.add_own(run_of(0, 2), 0.01)
+    assert data.next_timer() == pytest.approx(0.31)
 
 
 def test_who_asks_for_progress_is_answered(around, stability):

@@ -103,7 +103,7 @@ class InView:
             labels=self.labels,
             numbers=numbers,
             audiences=self.audiences,
-            step_s=self.pace.least,
+            first_s=self.pace.first_stable,
             stability=self.tracker,
             around=around,
             links=self.links,

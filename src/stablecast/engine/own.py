@@ -16,8 +16,9 @@ from stablecast.multicast.round_trips import RoundTrips
 from stablecast.multicast.streams import Kept, messages_in
 
 PAST_INCARNATIONS = 8
-USUAL_STEPS, USUAL_TRIPS = 3, 4
-"""Steps of the protocol and round trips within which messages become stable where none has to queue."""
+USUAL_STEPS, USUAL_TRIPS = 1, 4
+"""Steps of the protocol and round trips within which messages become stable where none has to queue: a step
+until the next execution begins, and the ways of that."""
 
 
 class Own:

@@ -28,6 +28,8 @@ TREE_DEGREE = 8
 STEP_PER_LEVEL_S = 0.006
 RESEND_ROUND_TRIPS = 2.0
 """For each level of the tree."""
+STABLE_STEPS = 2.0
+"""Steps after which nothing is stable yet, as a rule."""
 RESEND_STEPS = 2.0
 """Where there is none."""
 STEP_LEAST_S = 0.002
@@ -42,8 +44,14 @@ STALL_STEPS = 30
 STALLED_STEP_S = 0.1
 RANGE_LEAST = 4.0
 """How many times the shortest step the longest one is at least, where steps are searched for."""
-LATE_STEPS = 3.0
-"""A timer that goes off later than so many steps tells that this process does not keep up."""
+LATE_STEPS = 0.25
+LATE_LEAST_S = 0.004
+"""A timer that goes off later than such a share of a step tells that this process, or its machine, has too
+much to do; but no timer of an event loop is exact."""
+LATE_BUSY_STEPS = 3.0
+BUSY_PARTS = 30
+"""A step costs a member some three datagrams.  Where so many parts come in a step, that is little beside
+them: longer steps would save little, and a timer is late only after so many steps."""
 
 
 @dataclass(frozen=True)
@@ -114,19 +122,29 @@ class Pace:
             return RESEND_STEPS * self.step
         return max(self.step, RESEND_ROUND_TRIPS * self._levels * self._trips.longest())
 
+    def first_stable(self) -> float:
+        """Return the seconds in which messages become stable at the earliest: some steps, or the ways."""
+        return max(STABLE_STEPS * self.step, max(1.0, self._levels) * self._trips.longest())
+
     def follow(self, step_s: float) -> None:
         """Take a step that was found."""
         self.least = self.step = step_s
 
-    def fired(self, due: float, now: float) -> None:
-        """Note that a timer that was due has gone off now."""
+    def fired(self, due: float, now: float, came: int) -> None:
+        """Note that a timer that was due has gone off now, and how many parts came since the one before."""
         self._in_vain += 1
         if self._in_vain > STALL_STEPS:
             self.step = max(self.step, min(self.step * STRETCH, STALLED_STEP_S))
-        elif now - due > LATE_STEPS * self.step:
+        elif now - due > self._late(came):
             self.step = min(self.step * STRETCH, self.options.step_most_s)
         elif self.step > self.least:
             self.step = max(self.step * SHRINK, self.least)
+
+    def _late(self, came: int) -> float:
+        """Return the seconds from which on a timer is late."""
+        if came >= BUSY_PARTS:
+            return LATE_BUSY_STEPS * self.step
+        return max(LATE_STEPS * self.step, LATE_LEAST_S)
 
     def progressed(self) -> None:
         """Note that something has become stable."""

@@ -134,6 +134,8 @@ class Tracker:
         """Whether something has come that is not stable, None if that is to be looked up."""
         self._started_at = -math.inf
         self._running = False
+        self._came = 0
+        """Parts that came since a timer went off."""
         self._step_in_force = pace.step
         self._resend_s, self._resend_known_at = pace.resend(), now
         self._ahead = [p.name for p in self.protocol.having(Role.AHEAD) if choice.reads_time_of_day]
@@ -196,6 +198,7 @@ class Tracker:
         received = self.machine.me.received
         before = int(received[source])
         received[source] = part - self.bases[source]
+        self._came += part - self.bases[source] - before
         if part > self.stable[source]:
             self._unstable = True if self._is_heard is None else None
         if self._awake_until < now:
@@ -280,7 +283,7 @@ class Tracker:
         """Let what is due go off."""
         due = self.machine.next_timer()
         if due is not None and due <= self._ps(now) + ROUNDING_PS and self._rests_until(due) is not None:
-            self.pace.fired(max(self._origin + due / PS, self._woken_at), now)
+            self._fired(max(self._origin + due / PS, self._woken_at), now)
             self._steer(now)
             self._handle(self.machine.handle_timer(max(self._ps(now), due)), now)
         self._start_if_due(now)
@@ -290,10 +293,14 @@ class Tracker:
             return
         if now >= self._start_due() or (at_once and not self._running):
             if self._started_at > -math.inf and not self._running:
-                self.pace.fired(max(self._start_due(), self._needed_at), now)
+                self._fired(max(self._start_due(), self._needed_at), now)
                 self._steer(now)
             self._started_at, self._running = now, True
             self._handle(self.machine.start(self._ps(now)), now)
+
+    def _fired(self, due: float, now: float) -> None:
+        came, self._came = self._came, 0
+        self.pace.fired(due, now, came)
 
     def _steer(self, now: float) -> None:
         """Give the machine the times in force: when the step has changed, and as round trips are known."""

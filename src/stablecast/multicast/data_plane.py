@@ -47,8 +47,8 @@ class DataPlane:
         Who receives whom.
     policy, copies, short_s
         Who keeps what until it is stable (``keepers``), and for how long everyone does.
-    step_s
-        A step of the stability protocol.
+    first_s
+        Returns the seconds in which messages become stable at the earliest.
     stability, around
         What is told, and what is done for the data plane.
     links, trips, rng
@@ -72,7 +72,7 @@ class DataPlane:
         policy: str,
         copies: float,
         short_s: float,
-        step_s: float,
+        first_s: Callable[[], float],
         stability: Stability,
         around: Surroundings,
         links: Links,
@@ -139,7 +139,7 @@ class DataPlane:
             view,
             rank,
             self.own,
-            step_s=step_s,
+            first_s=first_s,
             stability=stability,
             around=around,
             far_starter=None if starter is None or audiences.hears(starter, rank) else starter,
