@@ -155,8 +155,8 @@ def _tell_leader(driver: LiveDriver, gone: int) -> None:
     seat = driver.seats[0]
     if seat.engine is not None:
         actions = seat.engine.agreement.suspect(frozenset({gone}), driver.now_s)
-        seat.engine._do(actions, driver.now_s)
-        seat.engine._after(driver.now_s)
+        seat.engine.views.do(actions, driver.now_s)
+        seat.engine.flush(driver.now_s)
         driver._do(seat)
 
 

@@ -130,7 +130,7 @@ def test_a_member_that_answers_a_late_frame_from_the_same_view_is_not_taken_for_
     leader, member = processes[0].engine.agreement, processes[1]
     view = leader.view
     frame = Elsewhere((view.epoch, leader.me.session), view.id)
-    processes[0].engine._do(
+    processes[0].engine.views.do(
         leader.receive(frame, member.engine.session, member.transport.address, clock.now), clock.now
     )
     clock.run_until(clock.now + 2.0)

@@ -197,3 +197,46 @@ class Fetch:
     def _ask_next(self) -> None:
         self._ranks.popleft()
         self._tries = 0
+
+
+class Fetches:
+    """What newcomers want that is under way at one process.
+
+    Parameters
+    ----------
+    trips
+        How long the way to each member takes.
+    send
+        Sends a question to a member of the view.
+    """
+
+    def __init__(self, trips: RoundTrips, send: Callable[[AskHistory, int], None]) -> None:
+        self._trips = trips
+        self._send = send
+        self._fetches: list[Fetch] = []
+
+    def add(self, fetch: Fetch) -> None:
+        """Ask for this too from now on."""
+        self._fetches.append(fetch)
+
+    def remove(self, fetch: Fetch) -> None:
+        """Ask for it no more."""
+        self._fetches.remove(fetch)
+
+    def ask(self, here: InView, now: float) -> bool:
+        """Ask for what is due; tell whether it has turned out that something cannot be had."""
+        is_over = False
+        for fetch in self._fetches:
+            if not fetch.is_done:
+                fetch.ask(here, self._trips, self._send, now)
+                is_over |= fetch.is_done
+        return is_over
+
+    def take(self, frame: History, here: InView, session: int, now: float) -> None:
+        """Take in an answer."""
+        for fetch in self._fetches:
+            fetch.take(frame, here, session, now)
+
+    def next_timer(self) -> float:
+        """Return when ``ask`` is to be called."""
+        return min((fetch.next_timer() for fetch in self._fetches), default=NEVER)

@@ -244,7 +244,7 @@ class Group:
         if self._driver.closed:
             stream.end()
         self._streams.add(stream)
-        self._engine.tells_releases = True
+        self._engine.tell_releases(True)
         return stream
 
     async def history(self, source: str, first: int, last: int) -> list[Delivery] | HistoryGone:
@@ -283,7 +283,7 @@ class Group:
         if isinstance(event, ViewChanged) and not self._joined.done():
             self._joined.set_result(None)
         streams = list(self._streams)
-        self._engine.tells_releases = bool(streams)
+        self._engine.tell_releases(bool(streams))
         for stream in streams:
             stream.put(event)
 
