@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stablecast.engine.engine import Engine
 from stablecast.engine.rows import Row
 from stablecast.live.trace_file import TraceFile
-from stablecast.membership.actions import Begin
-from stablecast.membership.view import MemberInfo
 from tests.soak.witness import Witness
 
 
@@ -31,12 +30,15 @@ class Watched(Engine):
         super().__init__(*args, traces=True, **kwargs)
         assert self.tracing is not None
         self.tracing.rows = Rows(witness)
-        self._witness = witness
+        self.views._begin = _then(self.views._begin, witness.view_began)
+        self.views._dissolve = _then(self.views._dissolve, witness.dissolved)
 
-    def _begin(self, begin: Begin, now: float) -> None:
-        super()._begin(begin, now)
-        self._witness.view_began()
 
-    def _dissolve(self, left: tuple[MemberInfo, ...], now: float) -> None:
-        super()._dissolve(left, now)
-        self._witness.dissolved()
+def _then(done: Callable[..., None], seen: Callable[[], None]) -> Callable[..., None]:
+    """Return what does something, and then has a witness look."""
+
+    def both(*args: Any) -> None:
+        done(*args)
+        seen()
+
+    return both
