@@ -26,8 +26,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from stablecast.engine.engine import Engine
 from stablecast.engine.outgoing import Outgoing
+from stablecast.engine.views import Views
 from stablecast.engine.warm import warm
 from stablecast.membership.actions import Begin
 from stablecast.membership.view import Address
@@ -65,7 +65,7 @@ class Counts:
     def watch(self, driver: LiveDriver) -> None:
         """Count what these engines do."""
         of: dict[int, Address] = {}
-        flush, begin = Outgoing._flush_addresses, Engine._begin
+        flush, begin = Outgoing._flush_addresses, Views._begin
 
         def counted(out: Outgoing) -> None:
             before = len(out.datagrams)
@@ -82,14 +82,14 @@ class Counts:
                     count[address] += 1
                     size[address] += len(data)
 
-        def beginning(engine: Engine, action: Begin, now: float) -> None:
-            self.begun[engine.session] = now
+        def beginning(views: Views, action: Begin, now: float) -> None:
+            self.begun[views.agreement.me.session] = now
             if self.is_counting:
                 self.views.add(action.view.id)
-            begin(engine, action, now)
+            begin(views, action, now)
 
         Outgoing._flush_addresses = counted  # type: ignore[method-assign]
-        Engine._begin = beginning  # type: ignore[method-assign]
+        Views._begin = beginning  # type: ignore[method-assign]
 
     def largest(self) -> tuple[int, int]:
         """Return the datagrams and the bytes, both ways, of the members that have most of each."""
