@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from stablecast.engine.choice import live_protocols
-from stablecast.engine.engine import Engine
 from stablecast.engine.history import Archive
+from stablecast.engine.host import Host
 from stablecast.engine.rows import StableRow
 from stablecast.engine.seal import Seal, _Window
 from stablecast.engine.tracing import Tracing
@@ -76,7 +76,7 @@ def _delivers_twice(patch):
 
 
 def _says_that_all_have_what_survivors_have(patch):
-    patch.setattr(Engine, "_survivors", lambda self, here: tuple(here.labels))
+    patch.setattr(Host, "_survivors", lambda self, here: tuple(here.labels))
 
 
 def _never_lets_go(patch):
@@ -92,18 +92,18 @@ def _opens_replays(patch):
 
 
 def _delivers_what_is_not_stable(patch):
-    took, released = Engine.took, Engine.released
+    took, released = Host.took, Host.released
 
     def too_early(self, source, stream, run, now):
         took(self, source, stream, run, now)
-        if self.options.deliver == "stable" and self._is_delivered(source):
-            self.backlog.deliver(stream, run, self.label)
+        if self._options.deliver == "stable" and self._is_delivered(source):
+            self._backlog.deliver(stream, run, self._own.outcomes.label)
 
     def without_delivering(self, source, stream, runs, now):
         released(self, source, stream, [kept._replace(run=None) for kept in runs], now)
 
-    patch.setattr(Engine, "took", too_early)
-    patch.setattr(Engine, "released", without_delivering)
+    patch.setattr(Host, "took", too_early)
+    patch.setattr(Host, "released", without_delivering)
 
 
 def _takes_stability_back(patch):

@@ -7,7 +7,7 @@ from collections import Counter
 from live_groups import join, until
 
 import stablecast
-from stablecast.engine.engine import Engine
+from stablecast.engine.host import Host
 from stablecast.engine.pace import PaceOptions
 from stablecast.engine.wire import Stability, encode
 
@@ -21,25 +21,25 @@ class ZoneTraffic:
 
     def __init__(self, monkeypatch):
         self.clear()
-        plain_rank, plain_all = Engine.to_rank, Engine.to_all
+        plain_rank, plain_all = Host.to_rank, Host.to_all
 
-        def to_rank(engine, frame, rank):
-            self._count(engine, frame, [rank])
-            plain_rank(engine, frame, rank)
+        def to_rank(host, frame, rank):
+            self._count(host, frame, [rank])
+            plain_rank(host, frame, rank)
 
-        def to_all(engine, frame):
-            self._count(engine, frame, range(engine.in_view.size))
-            plain_all(engine, frame)
+        def to_all(host, frame):
+            self._count(host, frame, range(host.in_view.size))
+            plain_all(host, frame)
 
-        monkeypatch.setattr(Engine, "to_rank", to_rank)
-        monkeypatch.setattr(Engine, "to_all", to_all)
+        monkeypatch.setattr(Host, "to_rank", to_rank)
+        monkeypatch.setattr(Host, "to_all", to_all)
 
     def clear(self):
         self.copies, self.across, self.bytes_across = Counter(), Counter(), 0
 
-    def _count(self, engine, frame, ranks):
+    def _count(self, host, frame, ranks):
         if isinstance(frame, Stability):
-            here = engine.in_view
+            here = host.in_view
             members, me = here.view.members, here.rank
             kind = here.tracker.protocol.kinds[frame.kind]
             others = [rank for rank in ranks if rank != me]

@@ -14,6 +14,8 @@ from stablecast.membership.actions import JoinFailed, Left
 from stablecast.membership.view import Address
 
 TIMER_SLACK_S = 0.0002
+LATER_S = 0.002
+"""By how much a timer has to be due later than it is set for to be set anew: for less, it may go off in vain."""
 
 
 class Listener(Protocol):
@@ -194,9 +196,13 @@ class Driver:
             self._listener.tell(TraceFailed(error))
 
     def _set_timer(self) -> None:
+        """Have the timer go off when the engine needs it; one that went off earlier would wake for nothing."""
         at = self.engine.next_timer()
-        if at < self._timer_at - TIMER_SLACK_S:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer_at = at
+        if self._timer_at - TIMER_SLACK_S <= at <= self._timer_at + LATER_S:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_at = at
+        if at < float("inf"):
             self._timer = self.transport.call_at(max(at, self.now()), self._on_timer)
