@@ -35,7 +35,7 @@ def rows():
     return {module: [row for part in SMALL[module] for row in own[part]] for module in MODULES}
 
 
-@pytest.mark.parametrize("members", [23, 47, networks.NEAR_100, 127])
+@pytest.mark.parametrize("members", [23, 47, networks.HUNDRED, 127])
 def test_trees_have_as_many_members_as_they_are_called_by(members):
     parents, holders = networks.sending_tree(networks.TREE, members, 0)
     assert len(parents) == len(holders) == members

@@ -90,10 +90,11 @@ def summarise(
     lacks it though another one has delivered it.
     """
     messages, members = message_count(sizes), sizes.group
-    owed = ~_sent_before(sizes, before)
+    owed = _owed(sizes, before)
     delivered = _bits(rows.array("got"), messages) & owed & alive[:, None]
     had, due = delivered.sum(axis=0), (owed & alive[:, None]).sum(axis=0)
-    rounds = _repair_rounds(rows, delivered & ~before.any(axis=1)[:, None], (had > 0) & (had == due))
+    late: NDArray[np.bool_] = before.max(axis=1) > 0
+    rounds = _repair_rounds(rows, delivered & ~late[:, None], (had > 0) & (had == due))
     places = _bits(rows.array("kept"), messages).sum(axis=0)
     peaks = rows.column("held_max").copy()
     omitted = _bits(rows.array("omitted"), messages).any(axis=0)
@@ -130,10 +131,11 @@ def summarise(
     )
 
 
-def _sent_before(sizes: Sizes, before: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Return for each member which messages were sent before it joined."""
+def _owed(sizes: Sizes, before: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Return for each member which messages were not sent before it joined."""
     numbers = np.arange(sizes.params["messages"])
-    return (numbers < before[:, :, None]).reshape(before.shape[0], -1)
+    owed: NDArray[np.bool_] = numbers >= before[:, :, None]
+    return owed.reshape(before.shape[0], -1)
 
 
 def _repair_rounds(rows: Rows, delivered: NDArray[np.bool_], whole: NDArray[np.bool_]) -> NDArray[np.int64]:

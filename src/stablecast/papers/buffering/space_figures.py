@@ -7,9 +7,9 @@ from collections.abc import Callable
 from stablecast.papers.buffering.measured import deliveries
 from stablecast.papers.buffering.networks import (
     ABOUT,
+    HUNDRED,
     LOW_LOSS,
     NAMES,
-    NEAR_100,
     TITLES,
     TOPOLOGIES,
 )
@@ -98,7 +98,7 @@ def figure_4(runs: Runs) -> Figure:
     return Figure(
         key="figure4",
         title="Figure 4: space by message rate and by link loss",
-        caption=f"A binary tree with {NEAR_100} members. (a) {100 * LOW_LOSS:g} % lost on each link; (b) 100"
+        caption=f"A binary tree with {HUNDRED} members. (a) {100 * LOW_LOSS:g} % lost on each link; (b) 100"
         " messages/s, C by equation (3) for each loss. Both grow with the rate; with the loss only the"
         f" optimised one, as C does. {ABOUT}",
         panels=(
