@@ -219,7 +219,10 @@ def summary_of(got: list[list[int]], before: list[int], alive: list[bool]) -> De
     sets = [[sum(1 << message for message in each)] for each in got]
     numbers = {name: 0 for each in (Counters, Buffers) for name in each.__annotations__}
     members = [
-        SimpleNamespace(**(numbers | {"got": np.array(held), "kept": NONE, "omitted": NONE})) for held in sets
+        SimpleNamespace(
+            **(numbers | {"got": np.array(held), "kept": NONE, "omitted": NONE, "since": np.ones(4, int)})
+        )
+        for held in sets
     ]
     joined = np.array(before)[:, None]
     return summarise(sizes, Stacked(members), np.array(alive), joined, 1000)  # type: ignore[arg-type]

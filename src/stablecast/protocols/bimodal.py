@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stablecast.frontier.sets import BITS, add, has, keep_highest, ranges
+from stablecast.frontier.sets import BITS, add, has, highest_in_both, keep_highest, ranges
 from stablecast.multicast import asking, group_view, until_stable
 from stablecast.multicast.asking import Stamp
 from stablecast.multicast.bimodal_parameters import PARAMETERS, check, resolve
@@ -83,8 +83,7 @@ class State(Delivered):
     sent: Number
     """Messages that it has sent."""
     recast: EachMessage
-    """For each message, the round, from 1, in which it was last multicast again or a request for that was
-    passed on; 0 for never."""
+    """The round, from 1, in which each was last multicast again, or a request passed on; 0 for never."""
     over: Number
     """Whether it has stopped to gossip and to answer."""
 
@@ -308,12 +307,8 @@ def ask_for_recasts(me: State, delivered: IntArray, now: int, out: Outbox) -> No
     due_at = now + asking.answer_within(me)
     for column in range(me.received.size):
         first = column * me.params.messages
-        highest = me.params.messages - 1
-        while highest > me.received[column] and not (
-            has(me.got, first + highest) and has(delivered, first + highest)
-        ):
-            highest -= 1
-        for hole in range(first + me.received[column], first + highest):
+        lowest, last = first + me.received[column], first + me.params.messages - 1
+        for hole in range(lowest, highest_in_both(me.got, delivered, lowest, last)):
             known = has(me.got, hole) or has(delivered, hole) or asking.is_awaited(me, hole, now)
             if not known and out.marks.sends < 2 * me.params.limit + 2:
                 asking.note_asked(me, hole, due_at)

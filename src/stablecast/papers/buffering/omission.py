@@ -63,8 +63,11 @@ def _sizes(runs: Runs) -> list[int]:
 
 def requests_each(runs: Runs, members: int) -> float:
     """Return how many requests for another multicast one omission brings to the sender."""
-    run = runs[_omitting(members, BEST)].result
-    return run.hops_by_kind["RECAST_REQUEST"] / max(1, delivery(runs, _omitting(members, BEST)).omitted)
+    asked = _omitting(members, BEST)
+    found = delivery(runs, asked)
+    if not found.recasts:
+        raise MissingRun(f"nothing is multicast again, so nothing can implode: {runs[asked].row['replay']}")
+    return runs[asked].result.hops_by_kind["RECAST_REQUEST"] / max(1, found.omitted)
 
 
 def _omissions(runs: Runs) -> Judgement:
