@@ -63,7 +63,8 @@ def _sizes_figure(runs: Runs, number: int, rate: float) -> Figure:
         title=f"Figure {number}: space by group size, {rate:g} messages/s",
         caption="The most messages in a member's buffer, on average over members; bars from the run with the"
         f" least to that with the most. {100 * LOW_LOSS:g} % lost on each link, C by equation (3) for P_fail"
-        f" of 0.1 %. The original grows with the rounds that a message is kept, the optimised one shrinks."
+        " of 0.1 %. The original grows with the rounds that a message is kept, which are set by the group's"
+        " size; the optimised one shrinks."
         f" {ABOUT}",
         panels=tuple(panels),
     )
