@@ -389,27 +389,27 @@ MUTATIONS = {
     ),
     "bimodal delivers what comes again": (
         "bimodal",
-        "protocols/bimodal.py",
+        "multicast/delivered.py",
         "    if has(me.got, message):\n",
         "    if False:\n",
     ),
     "bimodal asks nobody": (
         "bimodal",
         "protocols/bimodal.py",
-        "        me.wanted[k] = delivered[k] & ~me.got[k] & ~me.asked[k]\n",
-        "        me.wanted[k] = 0\n",
+        "    if any_wanted:\n",
+        "    if False:\n",
     ),
     "bimodal's holders do not answer": (
         "bimodal",
         "protocols/bimodal.py",
-        "    send(out, dest, REPAIR(message))\n",
+        "    send(out, dest, REPAIR(message, asked_at))\n",
         "    pass\n",
     ),
     "bimodal passes no request on": (
         "bimodal",
         "protocols/bimodal.py",
-        "        if bufferer != NOBODY:\n",
-        "        if False:\n",
+        "            send(out, bufferer, FORWARD(message, dest, asked_at))\n",
+        "            me.forwards -= 1\n",
     ),
     "bimodal lets go of a message after a round": (
         "bimodal",
@@ -420,7 +420,7 @@ MUTATIONS = {
     "bimodal calls stable what not everyone has": (
         "bimodal",
         "multicast/until_stable.py",
-        "        if not has(me.W, member) and not has(me.gone, member):\n",
+        "        if not has(me.W, member) and not has(me.out, member):\n",
         "        if member == 0 and not has(me.W, member):\n",
     ),
     "bimodal's bufferers are everyone": (

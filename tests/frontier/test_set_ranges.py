@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stablecast.frontier.sets import add, has, keep_highest, ranges, words
+from stablecast.frontier.sets import add, has, highest_in_both, keep_highest, ranges, words
 
 SIZE = 100
 MEMBERS = st.sets(st.integers(0, SIZE - 1))
@@ -29,3 +29,9 @@ def test_the_highest_members_are_kept(members, most):
     kept = set(sorted(members, reverse=True)[:most])
     assert keep_highest(array, most) == len(kept)
     assert {j for j in range(SIZE) if has(array, j)} == kept
+
+
+@given(one=MEMBERS, other=MEMBERS, first=st.integers(0, SIZE - 1), last=st.integers(0, SIZE - 1))
+def test_the_highest_in_both_is_that_of_the_intersection_in_the_range(one, other, first, last):
+    wanted = max((each for each in one & other if first <= each <= last), default=first - 1)
+    assert highest_in_both(as_set(one), as_set(other), first, last) == wanted

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stablecast.errors import InvalidInput
-from stablecast.multicast.buffer_policy import POLICIES
+from stablecast.multicast.bimodal_result import Counters, Delivery, summarise
+from stablecast.multicast.buffer_policy import POLICIES, Buffers
+from stablecast.protocols.contract import Sizes
 from stablecast.simulate import Result, simulate
 from stablecast.simulate.options import Options
+from stablecast.testing.reference.result import Stacked
 from stablecast.theory.buffering import failure
 from stablecast.theory.epidemic import spread_rounds
 
@@ -145,6 +150,108 @@ def test_a_send_omission_is_found_out_and_multicast_again() -> None:
     assert without.delivery.repairs > found.delivery.repairs
 
 
+def test_a_sender_that_has_not_kept_a_message_has_a_bufferer_multicast_it_again() -> None:
+    lossy: dict[str, Any] = {"policy": "bufferers", "members": 60, "messages": 100, "copies": 6.0}
+    found = run(**lossy, data_loss=0.3, rate_per_s=50.0, no_push=True)
+    assert found.delivery is not None
+    # The sender keeps a tenth of its messages, so nearly all of these are multicast by others.
+    assert found.delivery.recasts > 50
+    without = run(**lossy, data_loss=0.3, rate_per_s=50.0, no_push=True, no_recast=True).delivery
+    assert without is not None
+    assert without.recasts == 0
+    assert without.repairs > 1.2 * found.delivery.repairs
+
+
+def test_nobody_asks_again_before_an_answer_is_due() -> None:
+    """Where repairs alone bring what was lost, few come twice; asking in every round a fifth did."""
+    found = run(
+        policy="bufferers", topology="tree", degree=2, height=6, nodes=100, messages=500, rate_per_s=100.0,
+        senders=1, link_loss=0.015, propagation_us=5000.0, copies=7.0, no_push=True, no_recast=True,
+    ).delivery  # fmt: skip
+    assert found is not None
+    print(f"{found.repairs_twice} of {found.repairs} repairs came twice")
+    assert found.repairs > 1000
+    assert found.repairs_twice <= 0.03 * found.repairs
+    assert found.duplicates == found.repairs_twice
+
+
+JOINED: dict[str, Any] = {"members": 10, "senders": 1, "messages": 20, "rate_per_s": 10.0}
+
+
+@pytest.mark.parametrize("policy", ["rounds", "bufferers", "two-buffers"])
+def test_who_joins_gets_all_that_is_sent_from_then_on_and_nothing_else(policy: str) -> None:
+    """Messages are sent every 100 ms, so that the last 14 come after 505 ms."""
+    found = run(**JOINED, policy=policy, copies=10.0, faults="join 3 at 505", data_loss=0.2).delivery
+    assert found is not None
+    assert (found.deliveries, found.violations) == (7 * 20 + 3 * 14, 0)
+
+
+def test_who_joins_is_counted_in_by_those_that_are_told() -> None:
+    """A third more members: by the larger views each message has the same number of bufferers."""
+    options = {"members": 80, "senders": 1, "messages": 400, "rate_per_s": 200.0, "copies": 8.0}
+    told, untold = (
+        run(**options, policy="bufferers", faults="join 40 at 0", detect_ms=detect_ms).delivery
+        for detect_ms in (0.0, -1.0)
+    )
+    assert told is not None
+    assert untold is not None
+    assert told.places_mean == pytest.approx(8, rel=0.1)
+    # Members that were there count 40; those that joined count these and themselves.
+    assert untold.places_mean == pytest.approx(16, rel=0.1)
+
+
+def test_views_that_lack_members_have_more_bufferers_and_deliver_all_the_same() -> None:
+    found = run(
+        policy="bufferers", members=60, senders=1, messages=1000, rate_per_s=200.0, copies=6.0,
+        view_missing=0.25, data_loss=0.02,
+    ).delivery  # fmt: skip
+    assert found is not None
+    assert found.places_mean == pytest.approx(6 / 0.75, rel=0.06)
+    assert found.violations <= 2
+
+
+NONE = np.array([0])
+
+
+def summary_of(got: list[list[int]], before: list[int], alive: list[bool]) -> Delivery:
+    """Summarise members that have got these of 4 messages of one source."""
+    sizes = Sizes(len(got), 1, 1, 4, {"messages": 4, "policy": 0, "copies": 6000})
+    sets = [[sum(1 << message for message in each)] for each in got]
+    numbers = {name: 0 for each in (Counters, Buffers) for name in each.__annotations__}
+    members = [
+        SimpleNamespace(
+            **(numbers | {"got": np.array(held), "kept": NONE, "omitted": NONE, "since": np.ones(4, int)})
+        )
+        for held in sets
+    ]
+    joined = np.array(before)[:, None]
+    return summarise(sizes, Stacked(members), np.array(alive), joined, 1000)  # type: ignore[arg-type]
+
+
+ALL = [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("got", "before", "alive", "violations"),
+    [
+        ([ALL, ALL, ALL], [0, 0, 0], [True, True, True], 0),
+        ([ALL, [0, 1, 3], ALL], [0, 0, 0], [True, True, True], 1),
+        # What was sent before a member joined it need not have, and having it obliges nobody.
+        ([ALL, [2, 3], ALL], [0, 2, 0], [True, True, True], 0),
+        ([ALL, [1, 3], ALL], [0, 2, 0], [True, True, True], 1),
+        ([[0, 2, 3], ALL, [0, 2, 3]], [0, 2, 0], [True, True, True], 0),
+        # Nor is anything owed to a member that is gone, or because it had it.
+        ([ALL, [], ALL], [0, 0, 0], [True, False, True], 0),
+        ([[0], ALL, [0]], [0, 0, 0], [True, False, True], 0),
+        ([[0], [1], [0]], [0, 0, 0], [True, True, True], 2),
+    ],
+)
+def test_a_message_is_owed_to_those_that_were_there_and_are(
+    got: list[list[int]], before: list[int], alive: list[bool], violations: int
+) -> None:
+    assert summary_of(got, before, alive).violations == violations
+
+
 def test_a_budget_is_kept_and_what_makes_room_is_counted() -> None:
     found = run(members=20, messages=200, rate_per_s=200.0, budget_messages=15)
     assert found.delivery is not None
@@ -169,6 +276,9 @@ def test_a_budget_is_kept_and_what_makes_room_is_counted() -> None:
         ({"policy": "two-buffers", "short_rounds": 40, "keep_rounds": 10}, "short_rounds 40 is more than"),
         ({"gossip_every_ms": 0.0}, "gossip_every_ms 0.0"),
         ({"clock": "logical"}, "bimodal has no option clock"),
+        ({"policy": "until-stable", "view_missing": 0.1}, "waits for those alone whom a member knows"),
+        ({"policy": "until-stable", "senders": 1, "faults": "join 2 at 5"}, "members that join later"),
+        ({"senders": 10, "faults": "join 2 at 5"}, "member 8 sends, and cannot join later in bimodal"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], what: str) -> None:

@@ -1,4 +1,4 @@
-"""Repair, omissions, space, places, reduction and crashes: claims follow the runs, and can be missed."""
+"""Repair, omissions, space, places, reduction, crashes, views: claims follow the runs, and can be missed."""
 
 import math
 
@@ -11,19 +11,22 @@ from stablecast.papers.buffering import (
     networks,
     omission,
     places,
+    readings,
     reduction,
     repair,
     space,
     space_figures,
+    views,
 )
+from stablecast.papers.buffering.tree_odds import breadth_first_tree
 from stablecast.pipeline.runs import MissingRun, Runs
 from stablecast.simulate.topologies.registry import topology
 
 pytestmark = pytest.mark.xdist_group("buffering_runs")  # its runs take seconds, once
 
-MODULES = (repair, omission, space, places, reduction, crashes)
+MODULES = (repair, omission, space, places, reduction, crashes, views)
 SMALL = {repair: MODULES[:1], omission: (omission,), space: (space,), places: (places,)}
-SMALL |= {reduction: (space, reduction), crashes: (crashes,)}
+SMALL |= {reduction: (space, reduction), crashes: (crashes,), views: (views,)}
 """The modules whose runs a module's claims need."""
 MISSED = {"B5d"}
 
@@ -35,11 +38,64 @@ def rows():
     return {module: [row for part in SMALL[module] for row in own[part]] for module in MODULES}
 
 
-@pytest.mark.parametrize("members", [23, 47, networks.NEAR_100, 127])
-def test_trees_have_as_many_members_as_they_are_called_by(members):
-    parents, holders = networks.sending_tree(networks.TREE, members, 0)
-    assert len(parents) == len(holders) == members
-    assert parents.count(0) == 2
+@pytest.mark.parametrize("members", [20, 63, 64, networks.HUNDRED, 500])
+@pytest.mark.parametrize("children", [2, 4])
+def test_trees_have_as_many_members_as_the_paper_says_and_are_filled_level_by_level(members, children):
+    parents, holders = networks.sending_tree(networks.TREE, members, 0, children)
+    assert parents == breadth_first_tree(children, members)
+    assert holders == tuple(range(members))
+
+
+def point(policy=networks.HASHED, **options):
+    return networks.of(networks.TREE, networks.HUNDRED, policy, rate_per_s=25.0, **options)
+
+
+def test_the_main_reading_is_section_6_with_hash_and_multicast_retransmission():
+    options = point().options
+    assert options["policy"] == "bufferers"
+    assert "no_recast" not in options
+    assert (options["nodes"], options["copies"]) == (100, pytest.approx(5.85, abs=0.01))
+    assert PAPER.readings[0].point(point()) is point()
+
+
+def changed(name, asked):
+    """Return what a reading changes of a run, old and new."""
+    reading = next(each for each in PAPER.readings if each.name == name)
+    found = reading.point(asked)
+    assert found.task == asked.task
+    names = sorted({*asked.options, *found.options})
+    pairs = {each: (asked.options.get(each), found.options.get(each)) for each in names}
+    return {each: pair for each, pair in pairs.items() if pair[0] != pair[1]}
+
+
+CHANGES = {
+    "repairs alone": {"no_recast": (None, True)},
+    "two buffers": {"policy": ("bufferers", "two-buffers")},
+    "push too": {"no_push": (True, None)},
+    "C by the tree": {"copies": (5.85, 4.887)},
+    "wide tree": {"copies": (5.85, 5.443), "degree": (2, 4), "height": (6, 4)},
+}
+
+
+def test_readings_change_what_they_say_and_nothing_else():
+    for name, wanted in CHANGES.items():
+        found = changed(name, point())
+        assert found == {
+            key: pytest.approx(pair, abs=1e-9) if key == "copies" else pair for key, pair in wanted.items()
+        }
+    assert set(CHANGES) == {each.name for each in readings.READINGS[1:]}
+
+
+def test_readings_change_figures_5_and_6_too_and_leave_a_star_its_c():
+    played = places.points(False)[-1]
+    assert set(changed("C by the tree", played)) == {"copies"}
+    star = networks.star(100, networks.HASHED, messages=10, copies=6.5)
+    assert changed("C by the tree", star) == changed("wide tree", star) == {}
+
+
+def test_what_is_ours_is_counted_apart():
+    ours = {claim.id for claim in PAPER.claims if claim.ours}
+    assert ours == {"B5d", "B8d", "B8e", "B8f", "B9a", "B9b"}
 
 
 def test_the_sending_tree_of_a_graph_keeps_the_distances_from_member_0():
@@ -84,17 +140,23 @@ ALTERED = {
     "B5a an omission is lost": (omission, "violations", lambda _: 1, BOTH | {"members": 100}),
     "B5a nothing is multicast again": (omission, "recasts", lambda _: 0, BOTH | {"members": 400}),
     "B5b one is lost on the tree": (omission, "violations", lambda _: 1, BOTH | {"height": 6}),
-    "B6a the original shrinks": (
+    "B6a repair takes as long in a small group": (
+        space,
+        "repair_rounds_max",
+        lambda _: 7,
+        {"policy": "rounds"},
+    ),
+    "B6a the optimised one grows": (
         space,
         "buffer_peak_mean",
-        lambda most: most / 2,
-        {"policy": "rounds", "height": 6, "rate_per_s": 25.0},
+        lambda most: 3 * most,
+        HASHED | {"nodes": 100},
     ),
     "B6b the optimised one grows": (
         space,
         "buffer_peak_mean",
         lambda most: 3 * most,
-        HASHED | {"members": 95, "topology": "transit-stub"},
+        HASHED | {"members": 100, "topology": "transit-stub"},
     ),
     "B6c a faster sender needs less": (
         space,
@@ -110,6 +172,8 @@ ALTERED = {
     "B8e a large group keeps more": (reduction, "buffer_mean", lambda _: 10.0, HASHED | {"height": 9}),
     "B8f too many violations": (reduction, "violations", lambda _: 40, HASHED | {"height": 9}),
     "B9a crashes cost more": (crashes, "violations", lambda _: 40, HASHED | {"fail_random": 20}),
+    "B10a views matter": (views, "violations", lambda _: 20, {"view_missing": 0.1}),
+    "B10b who joins misses messages": (views, "violations", lambda _: 20, {"detect_spread_ms": 500.0}),
     "B9b one is not stable": (crashes, "violations", lambda _: 1, {"policy": "until-stable"}),
 }
 
@@ -118,6 +182,12 @@ ALTERED = {
 def test_a_claim_is_missed_when_the_runs_say_otherwise(rows, what):
     module, column, new, options = ALTERED[what]
     assert not verdict(module.CLAIMS, what.split()[0], altered(rows[module], column, new, **options))
+
+
+def test_that_the_original_grows_is_not_judged_by_how_long_we_have_it_keep_messages(rows):
+    held = altered(rows[space], "buffer_peak_mean", lambda _: 100.0, policy="rounds")
+    for name in ("B6a", "B6b"):
+        assert verdict(space.CLAIMS, name, held)
 
 
 PLACED = {

@@ -1,5 +1,7 @@
 """Claims under several readings: which runs stand for which, and what more seeds are asked for."""
 
+import dataclasses
+
 import pytest
 
 from stablecast.papers.paper import Claim, Judgement, Paper, Seeds, further_points, judged, verdicts_of
@@ -35,6 +37,13 @@ def test_a_reading_changes_the_options_that_a_protocol_has():
 def test_tasks_are_the_same_under_every_reading():
     task = task_point("package.module:function", x=1)
     assert HOSTS.point(task) is task
+
+
+def test_a_task_that_is_one_simulation_is_changed_as_that_is():
+    asked = dataclasses.replace(point("s_coordp", 1), task="package.module:function")
+    changed = dataclasses.replace(HOSTS, tasks=(asked.task,)).point(asked)
+    assert changed.task == asked.task
+    assert changed.options == HOSTS.point(point("s_coordp", 1)).options
 
 
 def test_runs_seen_under_a_reading_are_its_own():

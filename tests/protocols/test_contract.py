@@ -267,7 +267,7 @@ def test_other_acknowledgements_have_a_number_a_sender_or_one():
 
 def test_bimodal_multicast_names_a_message_by_sender_and_number():
     found = bytes_of("bimodal", 100, 5)
-    assert {"FORWARD": 12, "RECAST_REQUEST": 8}.items() <= found.items()
+    assert {"FORWARD": 16, "RECAST_REQUEST": 8}.items() <= found.items()
 
 
 def test_every_protocol_is_among_those_above():

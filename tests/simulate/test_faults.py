@@ -2,7 +2,17 @@ import pytest
 
 from stablecast.errors import InvalidInput
 from stablecast.simulate import Setup, simulate, topology
-from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, Fault, read_schedule
+from stablecast.simulate.faults import (
+    CRASH,
+    JOIN,
+    LEAVE,
+    MOVE,
+    TELL,
+    TELL_JOINED,
+    Fault,
+    read_schedule,
+    with_detector,
+)
 from stablecast.simulate.options import Options
 
 MS = 1_000_000_000
@@ -48,6 +58,27 @@ def test_what_is_wrong_is_told(text, what):
     with pytest.raises(InvalidInput) as told:
         read_schedule(text, 5)
     assert what in str(told.value)
+
+
+def told_of(text, members, kind, **more):
+    """Return who is told of whom, and when in milliseconds."""
+    schedule = with_detector(read_schedule(text, members), members, 50.0, **more)
+    return {(f.member, f.side): f.at_ps / MS for f in schedule.faults if f.what == kind}
+
+
+def test_all_others_are_told_of_crashes_and_joins_and_a_newcomer_of_what_was_before():
+    text = "crash 1 at 100; join 1 at 500; join 1 at 700"
+    assert told_of(text, 5, TELL) == {(0, 1): 150, (2, 1): 150, (3, 1): 500, (4, 1): 700}
+    joined = {(0, 3): 550, (1, 3): 550, (2, 3): 550, (4, 3): 700}
+    joined |= {(0, 4): 750, (1, 4): 750, (2, 4): 750, (3, 4): 750}
+    assert told_of(text, 5, TELL_JOINED) == joined
+
+
+def test_nobody_is_told_that_a_member_has_joined_that_it_knows_to_be_gone():
+    text = "join 1 at 100; crash 3 at 100.5"
+    joined, gone = (told_of(text, 4, kind, spread_ms=30.0, seed=0) for kind in (TELL_JOINED, TELL))
+    assert 0 < len(joined) < 3
+    assert all(at < gone[pair] for pair, at in joined.items())
 
 
 def run(**options):

@@ -114,7 +114,7 @@ def told(row: tuple[int, ...] | None) -> str:
 
 def meters_of_result(result: Result) -> dict[str, Any]:
     meters = dataclasses.asdict(result)
-    return meters | (meters["traffic"] or {})
+    return meters | (meters["traffic"] or {}) | {"delivery": result.delivery}
 
 
 def meters_of_plain(setup: Setup, run: PlainRun) -> dict[str, Any]:
@@ -156,6 +156,7 @@ def meters_of_plain(setup: Setup, run: PlainRun) -> dict[str, Any]:
         "false_suspicions": run.false_suspicions,
         "riders": run.riders,
         "simulated_us": run.finished_at_ps / 1e6,
+        "delivery": run.delivery,
     }
     return meters if run.traffic is None else meters | traffic_meters(run, run.traffic)
 

@@ -1,4 +1,4 @@
-"""The keystone for bimodal multicast: both drivers, every policy, losses, omissions, budgets and crashes."""
+"""The keystone for bimodal multicast: every policy, losses, omissions, budgets, crashes, joins and views."""
 
 from __future__ import annotations
 
@@ -43,7 +43,14 @@ def cases(draw: st.DrawFn, policy: str) -> dict[str, Any]:
     options |= draw(some(no_recast=(True,), no_push=(True,), budget_messages=(1, 3), short_rounds=(1,)))
     options |= draw(PACKETS)
     options["faults"] = draw(crashes(members))
-    options |= draw(some(detect_ms=(-1.0, 0.5, 10.0)))
+    options |= draw(some(detect_ms=(-1.0, 0.5, 10.0), detect_spread_ms=(20.0,)))
+    if policy != "until-stable":
+        options |= draw(some(view_missing=(0.3,)))
+        last_sender = (options["senders"] - 1) * members // options["senders"]
+        joining = draw(st.integers(0, members - 1 - last_sender))
+        if joining:
+            step = f"join {joining} at {draw(st.sampled_from((0, 30, 200)))}"
+            options["faults"] = "; ".join(filter(None, (options["faults"], step)))
     return options
 
 

@@ -17,7 +17,7 @@ BEFORE = {
     "skew_us", "drift_ppm",
     "sync_s", "send_every_ms", "ack_every_ms", "ack_to", "know", "stamp_bytes", "policy", "copies", "hash",
     "gossip_every_ms", "keep_rounds", "short_rounds", "budget_messages", "budget_bytes", "send_omission",
-    "no_recast", "no_push",
+    "no_recast", "no_push", "view_missing",
 }  # fmt: skip
 """Options of protocols whose names sweeps, results and commands have relied on."""
 
@@ -104,7 +104,7 @@ def test_relaying_is_a_way_of_casting_that_some_protocols_have():
 
 def test_members_join_only_where_the_protocol_can():
     shape = topology("tree", degree=2, height=2)
-    with pytest.raises(InvalidInput, match="accepted: gsgc with threshold_steps above 0"):
+    with pytest.raises(InvalidInput, match="accepted: bimodal; gsgc with threshold_steps above 0"):
         Setup(protocol="gsgc", topology=shape, faults="join 1 at 5")
 
 

@@ -54,11 +54,20 @@ def test_members_are_drawn_from_the_nodes_by_the_seed():
     assert (few.member_nodes == topology("balanced", nodes=200, members=50, seed=3).member_nodes).all()
 
 
+def test_a_tree_with_a_number_of_nodes_is_the_first_of_them_level_by_level():
+    whole, cut = (topology("tree", degree=2, height=3, nodes=nodes) for nodes in (15, 10))
+    assert cut.tree.parent.tolist() == whole.tree.parent.tolist()[:10] == [-1, 0, 0, 1, 1, 2, 2, 3, 3, 4]
+    assert cut.member_count == 10
+    assert cut.label != whole.label
+
+
 @pytest.mark.parametrize(
     ("name", "options", "what"),
     [
         ("tree", {"degree": 2, "height": 2, "members": 8}, "8 members do not fit a topology of 7 nodes"),
-        ("tree", {"nodes": 5}, "no option --nodes"),
+        ("tree", {"degree": 2, "height": 2, "nodes": 8}, "8 nodes of a tree of 7"),
+        ("tree", {"degree": 2, "height": 2, "nodes": 0}, "accepted: 1 to 7"),
+        ("random-tree", {"nodes": 5}, "no option --nodes"),
         ("random-tree", {"members": 5, "degree": 3, "height": 5}, "accepted|members"),
         ("balanced", {"nodes": 0}, "accepted"),
         ("balanced", {"degree": 1}, "accepted"),

@@ -111,6 +111,18 @@ def holds_more(others: IntArray, members: IntArray) -> bool:
 
 
 @kernel
+def highest_in_both(members: IntArray, others: IntArray, first: int, last: int) -> int:
+    """Return the highest number from ``first`` to ``last`` that is in both sets; ``first - 1`` if none is."""
+    j = last
+    while j >= first:
+        both = members[j // BITS] & others[j // BITS]
+        if both >> (j % BITS) & 1:
+            return j
+        j -= 1 if both != 0 else j % BITS + 1
+    return first - 1
+
+
+@kernel
 def ranges(members: IntArray) -> int:
     """Return how many ranges of consecutive members the set consists of."""
     count, before = 0, 0

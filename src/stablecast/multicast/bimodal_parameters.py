@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stablecast.errors import InvalidInput
-from stablecast.multicast.buffer_policy import BUFFERERS, MILLI, POLICIES, TWO_BUFFERS
+from stablecast.multicast.buffer_policy import MILLI, POLICIES, TWO_BUFFERS, UNTIL_STABLE
 from stablecast.multicast.bufferers import CRC16, MIX, SHUFFLE
 from stablecast.protocols.contract import (
     CHOICE,
@@ -21,7 +21,6 @@ from stablecast.protocols.contract import (
 from stablecast.protocols.contract.parameters import VALUE_MAX
 from stablecast.theory.epidemic import spread_rounds
 
-BY_POLICY = -1
 PS_PER_MS = 10**9
 KEPT_FOR = 0.001
 """By default messages are kept for as many rounds as it takes until, from a single member, all but this share
@@ -99,9 +98,9 @@ PARAMETERS = (
         "recast",
         FLAG,
         False,
-        "Never multicast a message again, even if many members lack it (with bufferers: always so).",
+        "Never multicast a message again, even if many members lack it.",
         option="no_recast",
-        choices={False: BY_POLICY, True: 0},
+        choices={False: 1, True: 0},
     ),
     Parameter(
         "push",
@@ -111,6 +110,13 @@ PARAMETERS = (
         option="no_push",
         choices={False: 1, True: 0},
     ),
+    Parameter(
+        "view_missing",
+        PROBABILITY,
+        0.0,
+        "Probability that a member's view lacks another member that is there; each member's view is its own.",
+    ),
+    hidden("initial", Role.INITIAL),
     hidden("limit", Role.DERIVED, 32),  # messages asked for, and sent, in one answer to gossip
     Parameter(
         "budget",
@@ -144,13 +150,9 @@ def resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
     keep = values["keep"] or spread_rounds(max(group, 2), KEPT_FOR)
     sending = values["messages"] * values["interval"]
     ending = sending + (max(keep, values["short"]) + 2) * values["gossip_every"]
-    # Where only bufferers keep messages, their sender mostly cannot multicast them again.
-    by_policy = values["recast"] == BY_POLICY
-    recast = values["policy"] != BUFFERERS if by_policy else values["recast"]
     budgets = (values["budget"], values["budget_bytes"] // max(values["data_bytes"], 1))
     return {
         "keep": keep,
-        "recast": int(recast),
         "budget": min((budget for budget in budgets if budget > 0), default=0),
         "ending": values["ending"] or ending,
     }
@@ -166,6 +168,11 @@ def check(values: Mapping[str, int]) -> None:
         raise InvalidInput(
             f"budget_bytes {values['budget_bytes']} has no room for one message (accepted:"
             f" {values['data_bytes']} or more)"
+        )
+    if values["policy"] == UNTIL_STABLE and (values["view_missing"] or values["initial"]):
+        raise InvalidInput(
+            "until-stable waits for those alone whom a member knows, so nothing would be stable in truth"
+            " (accepted with members that join later, or with view_missing: rounds, bufferers, two-buffers)"
         )
     if values["policy"] == TWO_BUFFERS and values["short"] > values["keep"]:
         raise InvalidInput(

@@ -19,8 +19,9 @@ import numpy as np
 
 from stablecast.compiling import kernel
 from stablecast.frontier.sets import add, has, remove
+from stablecast.multicast.asking import Asking
 from stablecast.multicast.bufferers import NOBODY, chooses, message_state
-from stablecast.multicast.group_view import GroupView, draw
+from stablecast.multicast.group_view import draw, view_size
 from stablecast.multicast.identifiers import EachMessage, Messages
 from stablecast.protocols.contract import Number, Time
 
@@ -36,7 +37,7 @@ MILLI = 1000
 PS_PER_US = 1_000_000
 
 
-class Buffers(GroupView):
+class Buffers(Asking):
     """A member's buffers."""
 
     ticks: Number
@@ -75,8 +76,7 @@ def state_of(me: Buffers, message: int) -> np.uint64:
 @kernel
 def is_chosen(me: Buffers, member: int, state: np.uint64) -> bool:
     """Tell whether a member is one of those that keep the message of a state, by this member's view."""
-    view = me.group_size - me.gone_count
-    return chooses(me.params.hash, state, member, view, me.params.copies / MILLI)
+    return chooses(me.params.hash, state, member, view_size(me), me.params.copies / MILLI)
 
 
 @kernel
@@ -106,7 +106,7 @@ def pick_bufferer(me: Buffers, message: int, but: int) -> int:
 def _may_hold(me: Buffers, member: int, state: np.uint64, but: int) -> bool:
     if member in (me.number, but) or not is_chosen(me, member, state):
         return False
-    return not has(me.gone, member)
+    return not has(me.out, member)
 
 
 @kernel

@@ -25,6 +25,8 @@ Messages = Annotated[IntArray, set_of(message_count)]
 """A set of data messages."""
 EachMessage = Annotated[IntArray, entries(message_count)]
 """An array with an entry for each data message."""
+EachTime = Annotated[IntArray, entries(message_count, wide=True)]
+"""An array with a time for each data message."""
 Identifier = Annotated[int, number(identifier_bytes)]
 """In a message: the identifier of a data message."""
 Content = Annotated[int, number(lambda sizes: identifier_bytes(sizes) + sizes.params["data_bytes"])]

@@ -77,7 +77,7 @@ def take_minima(me: StabilityRounds, round: int, M: IntArray, W: IntArray, now: 
 def end_round_if_complete(me: StabilityRounds, now: int, out: Outbox) -> None:
     """When everyone that is not gone is in W, what M says is stable."""
     for member in range(me.group_size):
-        if not has(me.W, member) and not has(me.gone, member):
+        if not has(me.W, member) and not has(me.out, member):
             return
     release_stable(me, me.M, now, out)
     me.round += 1
@@ -101,7 +101,7 @@ def all_is_stable(me: StabilityRounds) -> bool:
     """
     quiet = me.ticks >= me.news + QUIET_TIMES * me.params.keep
     for column in range(me.received.size):
-        gone = has(me.gone, sender_of(me, column))
+        gone = has(me.out, sender_of(me, column))
         if me.stable[column] < me.params.messages and not (gone and quiet):
             return False
     return True

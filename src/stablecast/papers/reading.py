@@ -13,6 +13,7 @@ reading.  The code of a claim, a table or a figure is therefore the same for all
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -50,12 +51,15 @@ class Reading:
     change: Callable[[Options], Options] | None = None
     """Further options that depend on the run: given a run's options, those that differ."""
 
+    tasks: tuple[str, ...] = ()
+    """Tasks that are one simulation each, by its options, and keep more of it than a table of runs has."""
+
     def point(self, point: Point) -> Point:
         """Return the run of this reading that a run of the main reading stands for.
 
         Tasks that are not one simulation are the same under all readings.
         """
-        return point if point.task != SIMULATE else self._changed(point)
+        return self._changed(point) if point.task in (SIMULATE, *self.tasks) else point
 
     @cache  # noqa: B019 (readings are constants of modules)
     def _changed(self, point: Point) -> Point:
@@ -66,7 +70,10 @@ class Reading:
             if name not in all_options():
                 raise unknown_name(f"option of the reading '{self.name}'", name, all_options())
         changes = {name: value for name, value in wanted.items() if name in known}
-        return simulation(**{**point.options, **changes}) if changes else point
+        if not changes:
+            return point
+        changed = simulation(**{**point.options, **changes})
+        return dataclasses.replace(changed, task=point.task)
 
     def of(self, runs: Runs) -> Runs:
         """Return the runs as experiments see them under this reading."""

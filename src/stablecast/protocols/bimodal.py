@@ -8,18 +8,23 @@ How it works
     each member sends one random member the set of messages that it has delivered (*pull*): who lacks one of
     them asks for it.  A member that has kept messages which the other one's set lacks may send them at once
     (*push*).  A member that is asked for what it has not kept finds out, by the hash, who has, and passes the
-    request on to one of these, who answers to the one that asked.
+    request on to one of these, who answers to the one that asked.  A member that has asked waits for as long
+    as an answer takes before it asks again (:mod:`~stablecast.multicast.asking`).
 Catastrophic omission
     Two members that gossip and both lack a message, though both have later ones of its sender, take it that
     many lack it: the one that heard of the other's hole asks the sender to multicast it again.  The chance of
     that grows with the square of those that lack it, so few losses cause no such requests; and the sender
-    does so once in a few rounds, however many ask.
+    does so once in a few rounds, however many ask.  A sender that has not kept the message, since it is none
+    of its bufferers, passes the request on to one of these, who multicasts it.
 Buffers
     See :mod:`~stablecast.multicast.buffer_policy`, and for minima that travel with gossip
     :mod:`~stablecast.multicast.until_stable`.  Identifiers of what was delivered are kept as a set; on the
     wire they are ranges, two numbers each.
-When a member is gone
-    The others' views are smaller by one, and nobody is waited for in ``until-stable``.
+Members that come and go
+    Views need not agree (:mod:`~stablecast.multicast.group_view`).  Who is told that a member is gone, or has
+    joined, has a view that is smaller or larger by one.  A member that joins is owed what is sent from then
+    on: what had been sent before counts as delivered there, and is never asked for.  In ``until-stable``
+    nobody joins and views lack nobody, since a member that others do not know is not waited for.
 Paper
     Efficient Buffering in Reliable Multicast Protocols, sections 2 to 5; ``docs/papers/buffering.md``.
 """
@@ -31,15 +36,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stablecast.frontier.sets import BITS, add, clear, has, join, keep_highest, ranges
-from stablecast.multicast import until_stable
+from stablecast.frontier.sets import BITS, add, has, highest_in_both, keep_highest, ranges
+from stablecast.multicast import asking, group_view, until_stable
+from stablecast.multicast.asking import Stamp
 from stablecast.multicast.bimodal_parameters import PARAMETERS, check, resolve
-from stablecast.multicast.bimodal_result import Counters, summarise
-from stablecast.multicast.buffer_policy import UNTIL_STABLE, expire, keep, pick_bufferer
+from stablecast.multicast.bimodal_result import summarise
+from stablecast.multicast.buffer_policy import UNTIL_STABLE, expire, pick_bufferer
 from stablecast.multicast.bufferers import NOBODY
-from stablecast.multicast.group_view import draw, exclude, happens, pick_other, sender_of
+from stablecast.multicast.delivered import Delivered, deliver, owe_nothing_sent_before
+from stablecast.multicast.group_view import draw, happens, pick_other, sender_of
 from stablecast.multicast.identifiers import Content, EachMessage, Identifier, Messages
-from stablecast.multicast.until_stable import Heard, Minima, StabilityRounds
+from stablecast.multicast.until_stable import Heard, Minima
 from stablecast.protocols.contract import (
     GROUP,
     NEVER,
@@ -62,10 +69,10 @@ from stablecast.protocols.contract import (
 )
 
 RECAST_PAUSE = 2
-"""Rounds between two multicasts of the same message."""
+"""Rounds between two multicasts of the same message, and between two requests for one that are passed on."""
 
 
-class State(StabilityRounds, Counters):
+class State(Delivered):
     """What a member keeps beside its buffers."""
 
     column: Place
@@ -75,14 +82,8 @@ class State(StabilityRounds, Counters):
     gossip_at: Time
     sent: Number
     """Messages that it has sent."""
-    got: Messages
-    """Messages that it has delivered."""
-    asked: Messages
-    """Messages that it has asked for in this round."""
-    wanted: Messages
-    """Messages that it asks for now."""
     recast: EachMessage
-    """For each message, the round in which it was last multicast again, from 1; 0 for never."""
+    """The round, from 1, in which each was last multicast again, or a request passed on; 0 for never."""
     over: Number
     """Whether it has stopped to gossip and to answer."""
 
@@ -113,6 +114,7 @@ class REQUEST(NamedTuple):
     """A member asks for messages."""
 
     wanted: Messages
+    asked_at: Stamp
 
 
 class FORWARD(NamedTuple):
@@ -120,12 +122,14 @@ class FORWARD(NamedTuple):
 
     id: Identifier
     lacking: Number
+    asked_at: Stamp
 
 
 class REPAIR(NamedTuple):
     """A message, sent to a member that lacks it."""
 
     id: Content
+    asked_at: Stamp
 
 
 class RECAST_REQUEST(NamedTuple):  # noqa: N801
@@ -138,6 +142,8 @@ class RECAST_REQUEST(NamedTuple):  # noqa: N801
 def init(me: State, now: int, out: Outbox) -> None:
     """Gossip once a round, at a random phase; a sender also sends, one message after the other."""
     me.round = 1
+    group_view.open_view(me)
+    owe_nothing_sent_before(me)
     if me.params.policy == UNTIL_STABLE:
         until_stable.begin_round(me)
     me.gossip_at = now + int(draw(me) * me.params.gossip_every)
@@ -165,7 +171,7 @@ def send_next(me: State, now: int, out: Outbox) -> None:
     me.send_at = now + me.params.interval if me.sent < me.params.messages else NEVER
     deliver(me, message, now)
     if happens(me, me.params.send_omission):
-        me.omitted += 1
+        add(me.omitted, message)
     else:
         send(out, GROUP, DATA(message))
 
@@ -178,29 +184,10 @@ def on_data(me: State, source: int, message: DATA, now: int, out: Outbox) -> Non
 
 
 @kernel
-def deliver(me: State, message: int, now: int) -> bool:
-    """Deliver a message, unless it was; tell whether it was new."""
-    if has(me.got, message):
-        me.duplicates += 1
-        return False
-    add(me.got, message)
-    me.delivered += 1
-    me.news = me.ticks
-    me.since[message] = me.ticks + 1
-    column = message // me.params.messages
-    first = column * me.params.messages
-    while me.received[column] < me.params.messages and has(me.got, first + me.received[column]):
-        me.received[column] += 1
-    keep(me, message, now)
-    return True
-
-
-@kernel
 def tick(me: State, now: int, out: Outbox) -> None:
     """Begin a round: section 2, phase 3, let go of what was kept long enough, and gossip."""
     me.gossip_at = now + me.params.gossip_every
     me.ticks += 1
-    clear(me.asked)
     expire(me, now)
     if me.params.policy == UNTIL_STABLE:
         until_stable.end_round_if_complete(me, now, out)  # one that is alone hears from nobody
@@ -230,9 +217,9 @@ def on_gossip(me: State, source: int, message: GOSSIP, now: int, out: Outbox) ->
     """Update the other member, ask it for what is missing here, and look for what both lack."""
     if me.params.push:
         push(me, source, message.delivered, out)
-    ask(me, source, message.delivered, out)
+    ask(me, source, message.delivered, now, out)
     if me.params.recast:
-        ask_for_recasts(me, message.delivered, out)
+        ask_for_recasts(me, message.delivered, now, out)
     if me.params.policy == UNTIL_STABLE:
         until_stable.release_stable(me, message.stable, now, out)
         until_stable.take_minima(me, message.round, message.M, message.W, now, out)
@@ -248,31 +235,32 @@ def push(me: State, dest: int, delivered: IntArray, out: Outbox) -> None:
             for bit in range(BITS):
                 message = k * BITS + bit
                 if spare >> bit & 1 and left > 0 and me.since[message] < me.ticks:
-                    repair(me, message, dest, out)
+                    repair(me, message, dest, 0, out)
                     left -= 1
 
 
 @kernel
-def repair(me: State, message: int, dest: int, out: Outbox) -> None:
+def repair(me: State, message: int, dest: int, asked_at: int, out: Outbox) -> None:
     """Send a message to a member that lacks it."""
     me.repairs += 1
-    send(out, dest, REPAIR(message))
+    send(out, dest, REPAIR(message, asked_at))
 
 
 @kernel
-def ask(me: State, dest: int, delivered: IntArray, out: Outbox) -> None:
-    """Ask the other member for what it has delivered and this one has not.
+def ask(me: State, dest: int, delivered: IntArray, now: int, out: Outbox) -> None:
+    """Ask the other member for what it has delivered and this one has not, and does not await.
 
     The newest come first: what nobody has kept would else stand in the way of what can be had.
     """
+    any_wanted = False
     for k in range(delivered.size):
-        me.wanted[k] = delivered[k] & ~me.got[k] & ~me.asked[k]
-    count = keep_highest(me.wanted, me.params.limit)
-    join(me.asked, me.wanted)
-    if count > 0:
+        any_wanted |= asking.want(me, k, delivered[k] & ~me.got[k], now)
+    if any_wanted:
+        count = keep_highest(me.wanted, me.params.limit)
+        asking.note_wanted(me, me.wanted, now)
         me.requests += count
-        send(out, dest, REQUEST(me.wanted))
-        weigh(out, 2 * count * me.params.name_bytes)
+        send(out, dest, REQUEST(me.wanted, now))
+        weigh(out, (2 * count + 1) * me.params.name_bytes)
 
 
 @kernel
@@ -283,59 +271,65 @@ def on_request(me: State, source: int, message: REQUEST, now: int, out: Outbox) 
         if wanted != 0:
             for bit in range(BITS):
                 if wanted >> bit & 1:
-                    answer(me, k * BITS + bit, source, out)
+                    answer(me, k * BITS + bit, source, message.asked_at, out)
 
 
 @kernel
-def answer(me: State, message: int, dest: int, out: Outbox) -> None:
+def answer(me: State, message: int, dest: int, asked_at: int, out: Outbox) -> None:
     """Section 4: a member that has not buffered a message passes the request on to one of its bufferers."""
     if has(me.held, message):
-        repair(me, message, dest, out)
+        repair(me, message, dest, asked_at, out)
     else:
         bufferer = pick_bufferer(me, message, dest)
         if bufferer != NOBODY:
             me.forwards += 1
-            send(out, bufferer, FORWARD(message, dest))
+            send(out, bufferer, FORWARD(message, dest, asked_at))
 
 
 @kernel
 def on_forward(me: State, source: int, message: FORWARD, now: int, out: Outbox) -> None:
     """A bufferer satisfies a request, or ignores it."""
     if has(me.held, message.id):
-        repair(me, message.id, message.lacking, out)
+        repair(me, message.id, message.lacking, message.asked_at, out)
 
 
 @kernel
 def on_repair(me: State, source: int, message: REPAIR, now: int, out: Outbox) -> None:
     """Deliver a message that was lost."""
-    deliver(me, message.id, now)
+    if message.asked_at > 0:
+        asking.take_sample(me, message.asked_at, now)
+    me.repairs_twice += not deliver(me, message.id, now)
 
 
 @kernel
-def ask_for_recasts(me: State, delivered: IntArray, out: Outbox) -> None:
+def ask_for_recasts(me: State, delivered: IntArray, now: int, out: Outbox) -> None:
     """Section 5: ask a sender to multicast again what both lack, though both have later messages of it."""
+    due_at = now + asking.answer_within(me)
     for column in range(me.received.size):
         first = column * me.params.messages
-        highest = me.params.messages - 1
-        while highest > me.received[column] and not (
-            has(me.got, first + highest) and has(delivered, first + highest)
-        ):
-            highest -= 1
-        for hole in range(first + me.received[column], first + highest):
-            known = has(me.got, hole) or has(delivered, hole) or has(me.asked, hole)
+        lowest, last = first + me.received[column], first + me.params.messages - 1
+        for hole in range(lowest, highest_in_both(me.got, delivered, lowest, last)):
+            known = has(me.got, hole) or has(delivered, hole) or asking.is_awaited(me, hole, now)
             if not known and out.marks.sends < 2 * me.params.limit + 2:
-                add(me.asked, hole)
+                asking.note_asked(me, hole, due_at)
                 send(out, sender_of(me, column), RECAST_REQUEST(hole))
 
 
 @kernel
 def on_recast_request(me: State, source: int, message: RECAST_REQUEST, now: int, out: Outbox) -> None:
-    """Multicast a message again that many lack, unless that was done a short while ago."""
+    """Multicast again what many lack, or have a bufferer do so, unless that was a short while ago."""
     last = me.recast[message.id]
-    if has(me.held, message.id) and (last == 0 or me.ticks + 1 >= last + RECAST_PAUSE):
+    if last > 0 and me.ticks + 1 < last + RECAST_PAUSE:
+        return
+    if has(me.held, message.id):
         me.recast[message.id] = me.ticks + 1
         me.recasts += 1
         send(out, GROUP, RECAST(message.id))
+    elif me.column == message.id // me.params.messages:
+        bufferer = pick_bufferer(me, message.id, source)
+        if bufferer != NOBODY:
+            me.recast[message.id] = me.ticks + 1
+            send(out, bufferer, RECAST_REQUEST(message.id))
 
 
 @kernel
@@ -346,9 +340,15 @@ def on_recast(me: State, source: int, message: RECAST, now: int, out: Outbox) ->
 
 
 @kernel
+def joined(me: State, member: int, now: int, out: Outbox) -> None:
+    """Count in a member that has joined."""
+    group_view.include(me, member)
+
+
+@kernel
 def gone(me: State, member: int, column: int, now: int, out: Outbox) -> None:
     """Go on without a member that is gone."""
-    if exclude(me, member) and me.params.policy == UNTIL_STABLE:
+    if group_view.exclude(me, member) and me.params.policy == UNTIL_STABLE:
         until_stable.end_round_if_complete(me, now, out)
 
 
@@ -388,6 +388,7 @@ PROTOCOL = Protocol(
         },
         timer=timer,
         gone=gone,
+        joined=joined,
         sends=lambda sizes: 2 * sizes.params["limit"] + 4,
         arrays=lambda sizes: 2,
     ),

@@ -20,9 +20,10 @@ from stablecast.errors import InvalidInput
 from stablecast.overlays.hypercube import hypercube
 from stablecast.simulate.knobs import FAULTS, check_knobs, knob
 
-CRASH, LEAVE, JOIN, MOVE, TELL, PAUSE, RESUME = range(7)
+CRASH, LEAVE, JOIN, MOVE, TELL, TELL_JOINED, PAUSE, RESUME = range(8)
 """What may happen to a member; ``MOVE`` puts it on a side of a partition, and by ``TELL`` a failure detector
-tells it that another one is gone.  Only live members pause."""
+tells it that another one is gone, by ``TELL_JOINED`` a membership service that another one has joined.  Only
+live members pause."""
 WAITING = -1
 """In place of a side: a member that is to join waits for the next round."""
 PS_PER_MS = 1_000_000_000
@@ -40,7 +41,8 @@ class Fault:
     what: int
     member: int
     side: int = 0
-    """Of ``MOVE``: the side that the member is on from then on; of ``TELL``: the member that is gone."""
+    """Of ``MOVE``: the side that the member is on from then on; of ``TELL`` and ``TELL_JOINED``: the member
+    that is gone or has joined."""
 
 
 @dataclass(frozen=True)
@@ -71,27 +73,40 @@ def read_schedule(text: str, members: int, *, pauses: bool = False) -> Schedule:
 def with_detector(
     schedule: Schedule, members: int, after_ms: float, *, spread_ms: float = 0.0, seed: int = 0
 ) -> Schedule:
-    """Return the same faults, with every other member told of each crash after so much time.
+    """Return the same faults, with every other member told of each crash and join after so much time.
 
-    With a spread each member is told at a time of its own, drawn from that long after the others.
+    With a spread each member is told at a time of its own, drawn from that long after the others.  Who joins
+    is told then of what the others were told of before; nobody is told that a member has joined that it knows
+    to be gone.
     """
-    told: list[Fault] = []
     rng = np.random.default_rng([seed, 0x74656C6C])
-    for gone, at_ps in _departures(schedule).items():
-        later_ps = np.zeros(members) if spread_ms == 0 else rng.uniform(0, spread_ms * PS_PER_MS, members)
-        told += [
-            Fault(at_ps + round(after_ms * PS_PER_MS) + round(later_ps[member]), TELL, member, gone)
-            for member in range(members)
-            if member != gone
-        ]
+    joined = _times(schedule, JOIN)
+
+    def told_at(happened: dict[int, int]) -> dict[tuple[int, int], int]:
+        """Return when each member is told of each of these."""
+        found = {}
+        for other, at_ps in happened.items():
+            later_ps = np.zeros(members) if spread_ms == 0 else rng.uniform(0, spread_ms * PS_PER_MS, members)
+            for member in set(range(members)) - {other}:
+                at = at_ps + round(after_ms * PS_PER_MS) + round(later_ps[member])
+                found[member, other] = max(at, joined.get(member, 0))
+        return found
+
+    gone_at, joined_at = told_at(_times(schedule, CRASH, LEAVE)), told_at(joined)
+    told = [Fault(at, TELL, member, other) for (member, other), at in gone_at.items()]
+    told += [
+        Fault(at, TELL_JOINED, *pair)
+        for pair, at in joined_at.items()
+        if pair not in gone_at or at < gone_at[pair]
+    ]
     return Schedule(tuple(sorted([*schedule.faults, *told])), schedule.initial)
 
 
-def _departures(schedule: Schedule) -> dict[int, int]:
-    """Return when each member that crashes or leaves does so first."""
+def _times(schedule: Schedule, *what: int) -> dict[int, int]:
+    """Return when something of these kinds happens first to each member that it happens to."""
     found: dict[int, int] = {}
     for fault in schedule.faults:
-        if fault.what in (CRASH, LEAVE):
+        if fault.what in what:
             found.setdefault(fault.member, fault.at_ps)
     return found
 

@@ -54,8 +54,9 @@ from stablecast.simulate.drive import (
     note_start,
     omit,
     see_whether_over,
+    set_base,
 )
-from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, WAITING
+from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, TELL_JOINED, WAITING
 from stablecast.simulate.hosts import member_at, receive_at_host
 from stablecast.simulate.network import PURE_DELAY
 from stablecast.simulate.packets import is_whole, split_first
@@ -91,6 +92,7 @@ start: Any
 receive: Any
 timer: Any
 gone: Any
+joined: Any
 leave: Any
 attach: Any
 take: Any
@@ -161,6 +163,16 @@ def tell(sim: Sim, rows: Rows, i: int, member: int, now: int) -> None:
 
 
 @kernel
+def tell_joined(sim: Sim, rows: Rows, i: int, member: int, now: int) -> None:
+    """Let a membership service tell a member that another one has joined."""
+    if sim.members[i].alive:
+        clear(sim.out_marks)
+        joined(rows[i], member, now, outbox_of(rows, i))
+        after_kernel(sim, i, 0, now)
+        set_timer(sim, i)
+
+
+@kernel
 def come_in(sim: Sim, rows: Rows, i: int, now: int) -> None:
     """Let a member begin to take part."""
     clear(sim.out_marks)
@@ -189,6 +201,8 @@ def let_in(sim: Sim, rows: Rows, number: int, now: int) -> None:
         return
     sim.counts.let_in += 1
     sim.members[i].alive = 1
+    if sim.book < 0:
+        set_base(sim, i)
     catch_up(sim, i, now)
     come_in(sim, rows, i, now)
     set_timer(sim, i)
@@ -214,6 +228,8 @@ def strike(sim: Sim, rows: Rows, number: int, now: int) -> None:
         let_in(sim, rows, number, now)
     elif sim.faults[number].what == TELL:
         tell(sim, rows, i, sim.faults[number].side, now)
+    elif sim.faults[number].what == TELL_JOINED:
+        tell_joined(sim, rows, i, sim.faults[number].side, now)
     elif sim.faults[number].what == MOVE:
         sim.members[i].side = sim.faults[number].side
     elif sim.members[i].alive:

@@ -260,7 +260,8 @@ def _collect_delivery(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows) ->
     if protocol.runs.summarise is None:
         return None
     there = sim.members.alive == 1
-    found: Delivery = protocol.runs.summarise(setup.sizes, rows, there, int(sim.ctl.now))
+    before = sim.base if setup.faulty else np.zeros_like(sim.received)
+    found: Delivery = protocol.runs.summarise(setup.sizes, rows, there, before, int(sim.ctl.now))
     return found
 
 

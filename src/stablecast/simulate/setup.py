@@ -35,9 +35,10 @@ SEED_MAX = 2**63 - 1
 
 def _joinable() -> str:
     """Return which protocols members can join while they run, and with what."""
-    names = protocol_names(lambda found: found.having(Role.INITIAL))
+    free = protocol_names(lambda found: found.hears_of_joins)
+    names = protocol_names(lambda found: found.having(Role.INITIAL) and not found.hears_of_joins)
     options = {p.option_name for name in names for p in find_protocol(name).having(Role.SILENCE)}
-    return f"accepted: {', '.join(names)} with {', '.join(sorted(options))} above 0"
+    return f"accepted: {', '.join(free)}; {', '.join(names)} with {', '.join(sorted(options))} above 0"
 
 
 def sender_members(setup: Setup) -> NDArray[np.int64]:
@@ -220,7 +221,7 @@ class Setup:
     )
     detect_ms: float = knob(
         0.0,
-        "Milliseconds after a crash at which a failure detector tells all other members; below 0 for never.",
+        "Milliseconds after a crash or a join at which all other members are told of it; below 0 for never.",
         panel=FAULTS,
     )
     detect_spread_ms: float = knob(
@@ -308,11 +309,21 @@ class Setup:
         silence = self.param(Role.SILENCE, 0)  # refuses parameters that are not accepted
         if self.changed_only and protocol.declaration.row_width(self.sizes) > self.tracked_count:
             raise InvalidInput(f"{protocol.name} sends more than arrays (leave changed_only out)")
-        joins = self.schedule.initial < self.topology.member_count
-        if joins and silence == 0:
-            raise InvalidInput(f"members cannot join later in {protocol.name} ({_joinable()})")
+        if self.schedule.initial < self.topology.member_count:
+            self._check_joins(silence)
         if protocol.runs.by_timers and self.trigger.kind != "immediate":
             raise InvalidInput(f"{protocol.name} needs no trigger (leave trigger out)")
+
+    def _check_joins(self, silence: int) -> None:
+        protocol = self.found_protocol
+        if silence == 0 and not protocol.hears_of_joins:
+            raise InvalidInput(f"members cannot join later in {protocol.name} ({_joinable()})")
+        late = [m for m in sender_members(self).tolist() if m >= self.schedule.initial]
+        if protocol.runs.delivers and late:
+            raise InvalidInput(
+                f"member {late[0]} sends, and cannot join later in {protocol.name} (accepted: senders among"
+                f" members 0 to {self.schedule.initial - 1})"
+            )
 
     def _check_data(self) -> None:
         protocol, members = self.found_protocol, self.topology.member_count
@@ -368,7 +379,7 @@ class Setup:
 
     @property
     def is_told(self) -> bool:
-        """Whether members are told of crashes."""
+        """Whether members are told of crashes and joins."""
         return self.found_protocol.told and self.detect_ms >= 0
 
     @property

@@ -8,20 +8,29 @@ from stablecast.papers.buffering import (
     odds,
     omission,
     places,
+    readings,
     reduction,
     repair,
     space,
     space_figures,
+    views,
 )
 from stablecast.papers.paper import Paper
 from stablecast.pipeline.point import Point
 
-PARTS = (hashes, odds, repair, omission, space, places, reduction, crashes)
+PARTS = (hashes, odds, repair, omission, space, places, reduction, crashes, views)
+JUDGED = (repair, omission, space, places, reduction, crashes, views)
+"""The parts with runs that differ between readings."""
 
 
 def points(full: bool) -> list[Point]:
     """Return every run of the evaluation; some are wanted by several parts."""
     return list({point.key: point for part in PARTS for point in part.points(full)}.values())
+
+
+def judged_points(full: bool) -> list[Point]:
+    """Return the runs that claims need under every reading."""
+    return list({point.key: point for part in JUDGED for point in part.judged_points(full)}.values())
 
 
 PAPER = Paper(
@@ -39,4 +48,7 @@ PAPER = Paper(
         *omission.FIGURES,
         *hashes.FIGURES,
     ),
+    readings=readings.READINGS,
+    judged_points=judged_points,
+    exclusions=readings.EXCLUSIONS,
 )

@@ -8,16 +8,16 @@ from stablecast.papers.buffering.fairness import z_of_chi_square
 from stablecast.papers.buffering.networks import (
     HASHED,
     HIGH_LOSS,
+    HUNDRED,
     LOW_LOSS,
     NAMES,
-    NEAR_100,
     ORIGINAL,
     TREE,
-    copies,
+    copies_of,
     of,
 )
 from stablecast.papers.paper import Claim, Judgement
-from stablecast.pipeline.point import Point, task_point
+from stablecast.pipeline.point import Point, Value, task_point
 from stablecast.pipeline.runs import Runs
 from stablecast.pipeline.tasks import Outcome
 from stablecast.report.figure import Axis, Figure, Panel, Series
@@ -38,10 +38,9 @@ PLACES = 30
 CHANCE_Z = 4.0
 
 
-def play(policy: str, rate_per_s: float, link_loss: float) -> Outcome:
-    """Run a tree once, and keep each member's maximum and how many messages were kept in how many places."""
-    point = of(TREE, NEAR_100, policy, rate_per_s=rate_per_s, link_loss=link_loss, messages=MESSAGES)
-    result = simulate(Options.of(point.options).setup())
+def play(**options: Value) -> Outcome:
+    """Make a run, and keep each member's maximum and how many messages were kept in how many places."""
+    result = simulate(Options.of(options).setup())
     found = result.delivery
     assert found is not None, "bimodal always delivers"
     shown = found.places[slice(*SHOWN)]
@@ -58,7 +57,8 @@ def play(policy: str, rate_per_s: float, link_loss: float) -> Outcome:
 
 
 def _point(policy: str, rate: float, loss: float = LOW_LOSS) -> Point:
-    return task_point(PLAY, policy=policy, rate_per_s=rate, link_loss=loss)
+    point = of(TREE, HUNDRED, policy, rate_per_s=rate, link_loss=loss, messages=MESSAGES)
+    return task_point(PLAY, **point.options)
 
 
 def points(full: bool) -> list[Point]:
@@ -67,10 +67,13 @@ def points(full: bool) -> list[Point]:
     return [*of_figure_5, _point(HASHED, 100.0, HIGH_LOSS)]
 
 
+judged_points = points
+
+
 def peaks(runs: Runs, policy: str, rate: float) -> list[float]:
     """Return the most that each member held."""
     extra = runs[_point(policy, rate)].extra
-    return [extra[f"peak {member}"] for member in range(NEAR_100)]
+    return [extra[f"peak {member}"] for member in range(HUNDRED)]
 
 
 def places(runs: Runs, loss: float) -> list[int]:
@@ -79,9 +82,14 @@ def places(runs: Runs, loss: float) -> list[int]:
     return [int(extra[f"places {k}"]) for k in range(PLACES + 1)]
 
 
-def expected_places(loss: float) -> list[float]:
+def wanted(runs: Runs, rate: float = 100.0, loss: float = LOW_LOSS) -> float:
+    """Return the C of a run."""
+    return copies_of(runs[_point(HASHED, rate, loss)].options)
+
+
+def expected_places(runs: Runs, loss: float) -> list[float]:
     """Return the same by the binomial, once repair has come to the bufferers too."""
-    odds = bufferer_distribution(NEAR_100, copies(TREE, NEAR_100, loss))
+    odds = bufferer_distribution(HUNDRED, wanted(runs, loss=loss))
     count = SHOWN[1] - SHOWN[0]
     return [*(count * float(p) for p in odds[:PLACES]), count * float(odds[PLACES:].sum())]
 
@@ -102,8 +110,8 @@ def _even(runs: Runs) -> Judgement:
     parts, holds = [], True
     for rate in RATES:
         original, hashed = (peaks(runs, policy, rate) for policy in POLICIES)
-        window, wanted = round(max(original)), copies(TREE, NEAR_100, LOW_LOSS)
-        bound = peak_bound(window, NEAR_100, wanted, MESSAGES, confidence=1 - 0.01 / NEAR_100)
+        window = round(max(original))
+        bound = peak_bound(window, HUNDRED, wanted(runs, rate), MESSAGES, confidence=1 - 0.01 / HUNDRED)
         holds &= max(hashed) <= bound and min(hashed) >= float(np.mean(hashed)) / 2
         holds &= max(hashed) < min(original) / 2
         parts.append(f"{min(hashed):.0f} to {max(hashed):.0f} of {window} at {rate:g}/s, bound {bound}")
@@ -117,7 +125,7 @@ def _even(runs: Runs) -> Judgement:
 
 
 def _histogram(runs: Runs) -> Judgement:
-    z = {loss: histogram_z(places(runs, loss), expected_places(loss)) for loss in LOSSES}
+    z = {loss: histogram_z(places(runs, loss), expected_places(runs, loss)) for loss in LOSSES}
     means = {loss: float(np.average(range(PLACES + 1), weights=places(runs, loss))) for loss in LOSSES}
     return Judgement(
         paper="more places with more loss",
@@ -126,7 +134,7 @@ def _histogram(runs: Runs) -> Judgement:
         ),
         holds=max(z.values()) < CHANCE_Z and means[HIGH_LOSS] > means[LOW_LOSS],
         why=f"messages {SHOWN[0]} to {SHOWN[1]}, against the binomial with C ="
-        f" {copies(TREE, NEAR_100, LOW_LOSS):.2f} and {copies(TREE, NEAR_100, HIGH_LOSS):.2f}; z, standard"
+        f" {wanted(runs):.2f} and {wanted(runs, loss=HIGH_LOSS):.2f}; z, standard"
         " deviations of a chi-square, below 4",
     )
 
@@ -135,14 +143,14 @@ def _nowhere(runs: Runs) -> Judgement:
     extra = runs[_point(HASHED, 100.0)].extra
     nowhere, failed = int(extra["unbuffered"]), int(extra["violations"])
     few = [sum(places(runs, loss)[:1]) for loss in LOSSES]
+    expected = [expected_places(runs, loss)[0] for loss in LOSSES]
     return Judgement(
         paper="three messages nowhere, all delivered",
         measured=f"{few[0]} nowhere in Figure 6 (a), {few[1]} in (b); {nowhere} of {MESSAGES:,} in the run of"
         f" (a), {failed} not delivered to all",
         holds=nowhere > failed and extra["delivered"] == MESSAGES,
         why=f"at least {max(0, nowhere - failed)} messages that no member kept came to everyone by the first"
-        f" multicast; {expected_places(LOW_LOSS)[0]:.1f} and {expected_places(HIGH_LOSS)[0]:.1f} nowhere are"
-        " expected in the figure",
+        f" multicast; {expected[0]:.1f} and {expected[1]:.1f} nowhere are expected in the figure",
     )
 
 
@@ -167,7 +175,7 @@ def places_table(runs: Runs) -> Table:
     """Show in how many places messages were kept."""
     rows = []
     for k in range(PLACES + 1):
-        cells = [cell for loss in LOSSES for cell in (places(runs, loss)[k], expected_places(loss)[k])]
+        cells = [cell for loss in LOSSES for cell in (places(runs, loss)[k], expected_places(runs, loss)[k])]
         if any(cell >= 0.5 for cell in cells):
             rows.append((k, *(round(cell, 1) for cell in cells)))
     return Table(
@@ -175,7 +183,7 @@ def places_table(runs: Runs) -> Table:
         title=f"Messages {SHOWN[0]} to {SHOWN[1]} by the number of places that kept them",
         columns=("places", "0.1 %", "0.1 %, binomial", "1.5 %", "1.5 %, binomial"),
         rows=tuple(rows),
-        note=f"A binary tree with {NEAR_100} members, 100 messages/s, C by equation (3).",
+        note=f"A binary tree with {HUNDRED} members, 100 messages/s, C by equation (3).",
     )
 
 
@@ -186,7 +194,7 @@ def figure_5(runs: Runs) -> Figure:
     """Show what each member held."""
     panels = []
     for letter, rate in zip("ab", RATES, strict=True):
-        members = tuple(map(float, range(NEAR_100)))
+        members = tuple(map(float, range(HUNDRED)))
         series = tuple(
             Series(name=NAMES[policy], x=members, y=tuple(peaks(runs, policy, rate)), style="points")
             for policy in POLICIES
@@ -202,7 +210,7 @@ def figure_5(runs: Runs) -> Figure:
     return Figure(
         key="figure5",
         title="Figure 5: space of each member",
-        caption=f"A binary tree with {NEAR_100} members, {100 * LOW_LOSS:g} % lost on each link,"
+        caption=f"A binary tree with {HUNDRED} members, {100 * LOW_LOSS:g} % lost on each link,"
         f" {MESSAGES:,} messages. With the optimisation every member needs a small part of the space, and all"
         " need about as much.",
         panels=tuple(panels),
@@ -227,14 +235,14 @@ def figure_6(runs: Runs) -> Figure:
                         y=tuple(map(float, places(runs, loss)[: last + 1])),
                         style="bars",
                     ),
-                    Series(name="binomial", x=x, y=tuple(expected_places(loss)[: last + 1])),
+                    Series(name="binomial", x=x, y=tuple(expected_places(runs, loss)[: last + 1])),
                 ),
             )
         )
     return Figure(
         key="figure6",
         title="Figure 6: places in which a message was kept",
-        caption=f"Messages {SHOWN[0]} to {SHOWN[1]} of a run at 100/s, a binary tree with {NEAR_100} members."
+        caption=f"Messages {SHOWN[0]} to {SHOWN[1]} of a run at 100/s, a binary tree with {HUNDRED} members."
         " The paper shows each message; this is their histogram, beside the binomial with C by equation (3).",
         panels=tuple(panels),
     )

@@ -1,10 +1,13 @@
 """B4: requests go on to a bufferer, and what was received is remembered as ranges.
 
 How many ranges a gossip message carries is read from the bytes of a run: all other messages' sizes and
-numbers are known, and a range is two numbers. A request that is passed on names a message and who lacks it.
+numbers are known, and a range is two numbers. A request that is passed on names a message and who lacks it;
+it, the request and the repair carry the time of the request.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from stablecast.papers.buffering.confidence import RUNS, interval
 from stablecast.papers.buffering.measured import delivery
@@ -27,13 +30,18 @@ FEW_RANGES = 3.0
 
 
 def _point(policy: str, loss: float) -> Point:
-    options = {"copies": COPIES} if policy == HASHED else {"no_recast": True}
-    return star(MEMBERS, policy, messages=MESSAGES, rate_per_s=RATE, data_loss=loss, **options)
+    options: dict[str, Any] = {"copies": COPIES} if policy == HASHED else {}
+    return star(
+        MEMBERS, policy, messages=MESSAGES, rate_per_s=RATE, data_loss=loss, no_recast=True, **options
+    )
 
 
 def points(full: bool) -> list[Point]:
     """Return runs with receivers that lose messages."""
     return [_point(policy, loss) for policy in CHAIN for loss in (LOSSES if full else QUICK_LOSSES)]
+
+
+judged_points = points
 
 
 def _losses(runs: Runs) -> list[float]:
@@ -47,8 +55,9 @@ def ranges(runs: Runs, policy: str, loss: float) -> float:
     gossip = MEMBERS * rounds
     data = MESSAGES + found.repairs
     requests = result.messages_sent - gossip - data - found.forwards
-    known = data * (HEADER + PAYLOAD + 2 * NUMBER) + requests * HEADER + found.requests * 2 * NUMBER
-    known += found.forwards * (HEADER + 3 * NUMBER) + gossip * (HEADER + NUMBER)
+    known = data * (HEADER + PAYLOAD + 2 * NUMBER) + found.repairs * NUMBER
+    known += requests * (HEADER + NUMBER) + found.requests * 2 * NUMBER
+    known += found.forwards * (HEADER + 4 * NUMBER) + gossip * (HEADER + NUMBER)
     return (result.sent_bytes - known) / (gossip * 2 * NUMBER)
 
 
@@ -110,7 +119,7 @@ def repair_table(runs: Runs) -> Table:
     for loss in (0.0, *_losses(runs)):
         for policy in CHAIN:
             found = delivery(runs, _point(policy, loss))
-            cells = (found.requests, found.forwards, found.repairs, found.duplicates, found.violations)
+            cells = (found.requests, found.forwards, found.repairs, found.repairs_twice, found.violations)
             rows.append((f"{100 * loss:g} %", policy, *cells, round(ranges(runs, policy, loss), 2)))
     return Table(
         key="repair",
@@ -121,7 +130,7 @@ def repair_table(runs: Runs) -> Table:
             "asked for",
             "passed on",
             "repairs",
-            "duplicates",
+            "repairs of what was there",
             "not to all",
             "ranges in a gossip",
         ),

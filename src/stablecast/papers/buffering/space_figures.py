@@ -7,9 +7,9 @@ from collections.abc import Callable
 from stablecast.papers.buffering.measured import deliveries
 from stablecast.papers.buffering.networks import (
     ABOUT,
+    HUNDRED,
     LOW_LOSS,
     NAMES,
-    NEAR_100,
     TITLES,
     TOPOLOGIES,
 )
@@ -63,7 +63,8 @@ def _sizes_figure(runs: Runs, number: int, rate: float) -> Figure:
         title=f"Figure {number}: space by group size, {rate:g} messages/s",
         caption="The most messages in a member's buffer, on average over members; bars from the run with the"
         f" least to that with the most. {100 * LOW_LOSS:g} % lost on each link, C by equation (3) for P_fail"
-        f" of 0.1 %. The original grows with the rounds that a message is kept, the optimised one shrinks."
+        " of 0.1 %. The original grows with the rounds that a message is kept, which are set by the group's"
+        " size; the optimised one shrinks."
         f" {ABOUT}",
         panels=tuple(panels),
     )
@@ -98,7 +99,7 @@ def figure_4(runs: Runs) -> Figure:
     return Figure(
         key="figure4",
         title="Figure 4: space by message rate and by link loss",
-        caption=f"A binary tree with {NEAR_100} members. (a) {100 * LOW_LOSS:g} % lost on each link; (b) 100"
+        caption=f"A binary tree with {HUNDRED} members. (a) {100 * LOW_LOSS:g} % lost on each link; (b) 100"
         " messages/s, C by equation (3) for each loss. Both grow with the rate; with the loss only the"
         f" optimised one, as C does. {ABOUT}",
         panels=(

@@ -25,7 +25,7 @@ from stablecast.protocols.contract.kernels import kernel
 from stablecast.protocols.contract.protocol import Protocol
 
 CALLS = ("init", "start", "timer", "leave")
-OTHER_CALLS = (*CALLS, "gone", "attach", "take")
+OTHER_CALLS = (*CALLS, "gone", "joined", "attach", "take")
 DISPATCH = '''"""Hands the messages of {name} to their kernels; written by stablecast."""
 
 
@@ -41,6 +41,12 @@ ENTRIES = '''"""Entry points of {name} for machines; written by stablecast."""
 def gone(address, number, member, column, now):
     """Tell a member that another one is gone."""
     _gone(member_at(_layout, address, number), member, column, now, outbox_at(_layout, address, number))
+
+
+@kernel
+def joined(address, number, member, now):
+    """Tell a member that another one has joined."""
+    _joined(member_at(_layout, address, number), member, now, outbox_at(_layout, address, number))
 
 
 @kernel

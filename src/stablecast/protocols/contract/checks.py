@@ -16,7 +16,8 @@ from stablecast.compiling import is_kernel
 from stablecast.errors import InvalidInput
 from stablecast.protocols.contract.parameters import Parameter
 
-CALLS = ("init", "start", "timer", "gone", "leave", "attach", "take")
+CALLS = {"init": 3, "start": 3, "timer": 3, "gone": 5, "joined": 4, "leave": 3, "attach": 4, "take": 6}
+"""The calls of a driver, and how many arguments each has."""
 
 
 def check_about(about: Any) -> None:
@@ -43,7 +44,7 @@ def check_kernels(kernels: Any) -> None:
                 f"{_where(message) or _caller()}receive: {named} is no message (accepted: a NamedTuple)"
             )
         _check_kernel(on, f"the kernel for {message.__name__}", 5)
-    for call, count in zip(CALLS, (3, 3, 3, 5, 3, 4, 6), strict=True):
+    for call, count in CALLS.items():
         _check_kernel(getattr(kernels, call), call, count)
 
 
@@ -63,7 +64,7 @@ def _check_kernel(function: Any, what: str, count: int) -> None:
 
 ARGUMENTS = {
     3: "me, now, out",
-    4: "me, column, number, now",
+    4: "me, column, number, now; of joined: me, member, now, out",
     5: "me, source, message, now, out; of gone: me, member, column, now, out",
     6: "me, column, source, before, now, out",
 }

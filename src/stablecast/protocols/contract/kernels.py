@@ -155,6 +155,11 @@ def no_gone(me: Member, member: int, column: int, now: int, out: Outbox) -> None
 
 
 @kernel
+def no_joined(me: Member, member: int, now: int, out: Outbox) -> None:
+    """The ``joined`` of a protocol that does without."""
+
+
+@kernel
 def no_attach(me: Member, column: int, number: int, now: int) -> int:
     """The ``attach`` of a protocol that puts nothing into data messages."""
     return 0
@@ -217,6 +222,7 @@ __all__ = [
     "no_attach",
     "no_call",
     "no_gone",
+    "no_joined",
     "no_take",
     "read",
     "send",

@@ -208,6 +208,12 @@ class Machine:
         self._calls.gone(*self._at, member, column, now)
         return self._sends()
 
+    def joined(self, member: int, now: int) -> list[Sent]:
+        """Hear from a membership service that a member has joined."""
+        self._marks[:] = _CLEARED
+        self._calls.joined(*self._at, member, now)
+        return self._sends()
+
     def next_timer(self) -> int | None:
         """Return when ``handle_timer`` is to be called, None for not at all."""
         return None if self._timer == NEVER else self._timer
@@ -263,7 +269,8 @@ def lone_machine(protocol: Protocol) -> Machine:
     return Machine(protocol, index=0, sizes=sizes, places=protocol.places(around))
 
 
-COMPILED = {"init": 3, "start": 3, "timer": 3, "leave": 3, "receive": 7, "gone": 5, "attach": 5, "take": 6}
+COMPILED = {"init": 3, "start": 3, "timer": 3, "leave": 3, "receive": 7, "gone": 5, "joined": 4, "attach": 5}
+COMPILED["take"] = 6
 """The entry points, and how many whole numbers each takes."""
 _PLACE = {name: number for number, name in enumerate(MARKS.names or ())}
 _SENDS, _LEARNED, _FINISHED = _PLACE["sends"], _PLACE["learned"], _PLACE["finished"]

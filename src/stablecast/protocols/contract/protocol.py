@@ -16,7 +16,14 @@ from stablecast.errors import InvalidInput, unknown_name
 from stablecast.overlays import Tree
 from stablecast.protocols.contract.checks import check_about, check_kernels, check_parameters
 from stablecast.protocols.contract.fields import Sizes
-from stablecast.protocols.contract.kernels import Member, no_attach, no_call, no_gone, no_take
+from stablecast.protocols.contract.kernels import (
+    Member,
+    no_attach,
+    no_call,
+    no_gone,
+    no_joined,
+    no_take,
+)
 from stablecast.protocols.contract.layout import Declaration, Placement, checked_count
 from stablecast.protocols.contract.parameters import VALUE_MAX, Parameter, Role, options_of
 
@@ -51,6 +58,9 @@ class Kernels:
     gone: Kernel = no_gone
     """``gone(me, member, column, now, out)``: a failure detector tells that a member is no more, and which
     column it led (-1 for none)."""
+    joined: Kernel = no_joined
+    """``joined(me, member, now, out)``: a membership service tells that a member has joined.  A protocol that
+    has it can be joined while it runs: ``init`` is then called with what had been sent before as received."""
     leave: Kernel = no_call
     """``leave(me, now, out)``: the member is asked to leave; one that has no such kernel just goes."""
     attach: NumberKernel = no_attach
@@ -283,6 +293,11 @@ class Protocol:
     def told(self) -> bool:
         """Whether it is to be told of members that are gone."""
         return self.kernels.gone is not no_gone
+
+    @property
+    def hears_of_joins(self) -> bool:
+        """Whether it is to be told of members that have joined."""
+        return self.kernels.joined is not no_joined
 
     @property
     def leaves(self) -> bool:

@@ -48,7 +48,8 @@ def _defaults(option: str) -> str:
         taken = inspect.signature(build).parameters
         if option in taken:
             default = taken[option].default
-            found[name] = IMPLIED[option] if default is None else f"{default:,g}"
+            implied = IMPLIED_BY.get((name, option)) or IMPLIED.get(option, "")
+            found[name] = implied if default is None else f"{default:,g}"
     common = Counter(found.values()).most_common(1)[0][0]
     others = [f"{name}: {default}" for name, default in found.items() if default != common]
     return "; ".join([common, *others])
@@ -56,6 +57,8 @@ def _defaults(option: str) -> str:
 
 IMPLIED = {"fill": "the degree", "nodes": "the members, or 200", "members": "all nodes"}
 """What holds for options whose default is not a number."""
+IMPLIED_BY = {("tree", "nodes"): "all of its height and fill"}
+"""Of some topologies, if it differs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from stablecast.compiling.views import BY_KIND
 from stablecast.errors import SafetyViolation, StablecastError
+from stablecast.multicast.bimodal_result import Delivery
 from stablecast.overlays import contract_tree
 from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
 from stablecast.protocols.layers.succession import REIGN
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
-from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, Fault
+from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, TELL_JOINED, Fault
 from stablecast.simulate.plain.calendar import Calendar, Entry
 from stablecast.simulate.plain.letters import Letter
 from stablecast.simulate.plain.network import Network
@@ -35,7 +36,7 @@ from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
 from stablecast.simulate.traffic import HANDLE_EVENT
 from stablecast.testing.reference.changes import Kept, Stream, WentBack, whole
-from stablecast.testing.reference.result import PlainRun, PlainTraffic
+from stablecast.testing.reference.result import PlainRun, PlainTraffic, Stacked
 from stablecast.testing.reference.traffic import DataTraffic, Event
 
 EVENTS_MAX = 1_000_000
@@ -235,6 +236,8 @@ class _Driver:
             self.let_in(fault)
         elif fault.what == TELL:
             self.tell(fault)
+        elif fault.what == TELL_JOINED:
+            self.tell_joined(fault)
         elif fault.what == MOVE:
             seat.side = fault.side
         elif seat.alive:
@@ -262,6 +265,13 @@ class _Driver:
                     self.begin()
                 self.set_timer(fault.member)
 
+    def tell_joined(self, fault: Fault) -> None:
+        """Let a membership service tell a member that another one has joined."""
+        seat = self.seats[fault.member]
+        if seat.alive:
+            self.after_call(fault.member, seat.machine.joined(fault.side, self.calendar.now_ps), 0)
+            self.set_timer(fault.member)
+
     def take_over(self, member: int) -> None:
         """Make a member the starter; it begins anew what another one left behind."""
         if member == self.starter:
@@ -280,6 +290,8 @@ class _Driver:
             return
         self.joined += 1
         self.seats[fault.member].alive = True
+        if self.plan.book < 0:
+            self.seats[fault.member].base = self.sent_so_far()
         self.come_in(fault.member)
         self.set_timer(fault.member)
 
@@ -669,7 +681,20 @@ class _Driver:
             last_learned_ps=[times[-1] - since[each] for each, times in self.learned_at_ps.items()],
             round_trip_max_ps=self.round_trip_max_ps,
             traffic=self.traffic_summary() if self.plan.messages_each else None,
+            delivery=self.delivery(),
         )
+
+    def delivery(self) -> Delivery | None:
+        """Return what a protocol that delivers messages itself has measured, if it is one."""
+        protocol, sizes = self.setup.found_protocol, self.setup.sizes
+        if protocol.runs.summarise is None:
+            return None
+        nothing = np.zeros(sizes.tracked, np.int64)
+        before = np.array([nothing if seat.base is None else seat.base for seat in self.seats])
+        alive = np.array([seat.alive for seat in self.seats])
+        rows = Stacked([seat.machine.me for seat in self.seats])
+        found: Delivery = protocol.runs.summarise(sizes, rows, alive, before, self.calendar.now_ps)
+        return found
 
     def operations(self) -> int:
         """Return what the protocol counted of its own steps."""

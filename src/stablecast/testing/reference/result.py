@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from stablecast.multicast.bimodal_result import Delivery
 from stablecast.testing.reference.traffic import Event
 
 
@@ -65,6 +71,23 @@ class PlainRun:
     round_trip_max_ps: int
     """The longest time from a start to the first member's knowing the result."""
     traffic: PlainTraffic | None
+    delivery: Delivery | None
+    """Of a protocol that delivers messages itself."""
+
+
+class Stacked:
+    """The states of members that each have memory of their own, a row for each."""
+
+    def __init__(self, members: Sequence[Any]) -> None:
+        self._members = members
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return an array of the state, a row for each member."""
+        return np.stack([getattr(me, name) for me in self._members])
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a number of the state for each member."""
+        return np.array([getattr(me, name) for me in self._members])
 
 
 @dataclass(frozen=True, kw_only=True)
