@@ -154,6 +154,9 @@ def meters_of_plain(setup: Setup, run: PlainRun) -> dict[str, Any]:
         "dropped": run.dropped,
         "lost": run.lost,
         "false_suspicions": run.false_suspicions,
+        "joins": len(run.join_times_ps),
+        "join_mean_us": mean_us(run.join_times_ps),
+        "join_max_us": max(run.join_times_ps) / 1e6 if run.join_times_ps else None,
         "riders": run.riders,
         "simulated_us": run.finished_at_ps / 1e6,
     }

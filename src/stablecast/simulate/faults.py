@@ -23,8 +23,6 @@ from stablecast.simulate.knobs import FAULTS, check_knobs, knob
 CRASH, LEAVE, JOIN, MOVE, TELL, PAUSE, RESUME = range(7)
 """What may happen to a member; ``MOVE`` puts it on a side of a partition, and by ``TELL`` a failure detector
 tells it that another one is gone.  Only live members pause."""
-WAITING = -1
-"""In place of a side: a member that is to join waits for the next round."""
 PS_PER_MS = 1_000_000_000
 ACCEPTED = "accepted: 'crash M at MS', 'leave M at MS', 'join COUNT at MS', 'partition M from MS to MS'"
 _ONCE = re.compile(r"(crash|leave|join)\s+([\d,\s-]+?)\s+at\s+([\d.]+)")

@@ -16,7 +16,7 @@ from stablecast.compiling import is_kernel
 from stablecast.errors import InvalidInput
 from stablecast.protocols.contract.parameters import Parameter
 
-CALLS = ("init", "start", "timer", "gone", "leave", "attach", "take")
+CALLS = ("init", "start", "timer", "gone", "leave", "attach", "take", "hear")
 
 
 def check_about(about: Any) -> None:
@@ -43,7 +43,7 @@ def check_kernels(kernels: Any) -> None:
                 f"{_where(message) or _caller()}receive: {named} is no message (accepted: a NamedTuple)"
             )
         _check_kernel(on, f"the kernel for {message.__name__}", 5)
-    for call, count in zip(CALLS, (3, 3, 3, 5, 3, 4, 6), strict=True):
+    for call, count in zip(CALLS, (3, 3, 3, 5, 3, 4, 6, 3), strict=True):
         _check_kernel(getattr(kernels, call), call, count)
 
 
@@ -62,7 +62,7 @@ def _check_kernel(function: Any, what: str, count: int) -> None:
 
 
 ARGUMENTS = {
-    3: "me, now, out",
+    3: "me, now, out; of hear: me, source, now",
     4: "me, column, number, now",
     5: "me, source, message, now, out; of gone: me, member, column, now, out",
     6: "me, column, source, before, now, out",

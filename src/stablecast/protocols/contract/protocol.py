@@ -16,7 +16,7 @@ from stablecast.errors import InvalidInput, unknown_name
 from stablecast.overlays import Tree
 from stablecast.protocols.contract.checks import check_about, check_kernels, check_parameters
 from stablecast.protocols.contract.fields import Sizes
-from stablecast.protocols.contract.kernels import Member, no_attach, no_call, no_gone, no_take
+from stablecast.protocols.contract.kernels import Member, no_attach, no_call, no_gone, no_hear, no_take
 from stablecast.protocols.contract.layout import Declaration, Placement, checked_count
 from stablecast.protocols.contract.parameters import VALUE_MAX, Parameter, Role, options_of
 
@@ -59,6 +59,8 @@ class Kernels:
     take: Kernel = no_take
     """``take(me, column, source, before, now, out)``: the prefix of a column, whose sender is ``source``, has
     grown beyond ``before`` here."""
+    hear: Kernel = no_hear
+    """``hear(me, source, now)``: a message of the data traffic has come from ``source``, a sign of life."""
     sends: Callable[[Sizes], int] = one_to_each
     """Most messages that one call sends."""
     arrays: Callable[[Sizes], int] | None = None
@@ -278,6 +280,11 @@ class Protocol:
     def takes(self) -> bool:
         """Whether it does something when a data message comes."""
         return self.kernels.take is not no_take
+
+    @property
+    def hears(self) -> bool:
+        """Whether messages of the data traffic are signs of life to it."""
+        return self.kernels.hear is not no_hear
 
     @property
     def told(self) -> bool:
