@@ -23,13 +23,14 @@ from stablecast.protocols._gossip_members import (
     is_in,
     learn,
 )
+from stablecast.protocols._gossip_rest import rests
 from stablecast.protocols._late_join import (
     ASKING,
     JOIN,
     WELCOME,
     begin_to_join,
     entering,
-    follow_stable,
+    follow,
     let_in,
     on_join,
 )
@@ -76,7 +77,7 @@ def around(plain: Kernels, tell: Callable[..., None]) -> Kernels:
             on_gossip(me, source, message, now, out)
             let_in(me, now, out)
         elif me.joining > ASKING:
-            follow_stable(me, message.S, message.round - 1, out)
+            follow(me, message.S, message.round - 1, 1, out)
 
     @kernel
     def hear_stable(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
@@ -86,7 +87,7 @@ def around(plain: Kernels, tell: Callable[..., None]) -> Kernels:
             on_stable(me, source, message, now, out)
             let_in(me, now, out)
         elif me.joining > ASKING:
-            follow_stable(me, message.S, message.round, out)
+            follow(me, message.S, message.round, 1 - rests(me), out)
 
     @kernel
     def hear_alive(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
@@ -94,7 +95,7 @@ def around(plain: Kernels, tell: Callable[..., None]) -> Kernels:
             on_alive(me, source, message, now, out)
             let_in(me, now, out)
         elif me.joining > ASKING:
-            follow_stable(me, message.S, message.round - 1, out)
+            follow(me, message.S, message.round - 1, 0, out)
 
     received = {GOSSIP: hear_gossip, STABLE: hear_stable, ALIVE: hear_alive}
     return dataclasses.replace(

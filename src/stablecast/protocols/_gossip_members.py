@@ -137,6 +137,21 @@ def learn(me: Any, source: int, status: IntArray, live: IntArray) -> None:
 
 
 @kernel
+def share_calm(me: Any, status: IntArray, calm: int) -> None:
+    """Count from when the first of those that know the same newcomers heard of the last one.
+
+    So members find the group calm within a step or two of each other.  If each counted from when it heard
+    itself, the first to begin a round would be alone for as long as news takes to everyone.  The number that
+    was sent counts the step in which it was sent, and this member's next step comes less than a step later:
+    it takes one less, or a number that is passed on would grow with each member that it passes.
+    """
+    for j in range(me.group_size):
+        if status[j] != me.status[j]:
+            return
+    me.calm = max(me.calm, calm - 1)
+
+
+@kernel
 def hear(me: Any, source: int, now: int) -> None:
     """Figure 3: L[j] = 0 when a data message, or one about data, has come from j."""
     if me.params.threshold > 0 and not me.out and is_in(me, source):

@@ -73,9 +73,15 @@ class Resting(Gossip):
 
 
 @kernel
+def rests(me: Any) -> int:
+    """Return 1 if a member waits for a reason when a round is over, 0 if the next one begins at once."""
+    return int(me.params.fill > 0 or me.calm < me.params.quiet)
+
+
+@kernel
 def rest(me: Any, now: int) -> None:
     """A round is over: wait for a reason to begin the next one, unless there is no need for one."""
-    me.resting = int(me.params.fill > 0 or me.calm < me.params.quiet)
+    me.resting = rests(me)
     me.rested = 0
     me.round_at = now
 

@@ -104,6 +104,8 @@ class Newcomer(Membership):
     """How far it is on its way in: 0 once it is in, or never was."""
     asked: Number
     """How often it has asked."""
+    running: Number
+    """Whether the round that it would come into has begun, for all that it was told."""
     waiting: Known
     """Of a handler: those that have caught up and wait to be let in."""
     let_in: Number
@@ -127,6 +129,8 @@ class WELCOME(NamedTuple):
     live: Lives
     enter: Annotated[int, number(lambda sizes: 1)]
     """Whether it is let in."""
+    running: Annotated[int, number(lambda sizes: 1)]
+    """Whether the round has begun."""
 
 
 @kernel
@@ -167,8 +171,10 @@ def is_gated(me: Any) -> bool:
 
 
 @kernel
-def follow_stable(me: Any, S: Any, ended: int, out: Outbox) -> None:
-    """Learn what is stable while one is on the way in; what one lacks of it is then asked for."""
+def follow(me: Any, S: Any, ended: int, running: int, out: Outbox) -> None:
+    """Learn on the way in which round it is, and what is stable; what one lacks of that is then asked for."""
+    if ended + 1 >= me.round:
+        me.running = running
     if exceeds(S, me.stable):
         declare_stable(me, out, ended, S)
     if ended > 0:
@@ -193,7 +199,7 @@ def on_join(me: Any, source: int, message: JOIN, now: int, out: Outbox) -> None:
 
 @kernel
 def _welcome(me: Any, dest: int, enter: int, out: Outbox) -> None:
-    send(out, dest, WELCOME(me.round, me.stable, me.status, me.live, enter))
+    send(out, dest, WELCOME(me.round, me.stable, me.status, me.live, enter, 1 - me.resting))
 
 
 @kernel
@@ -247,6 +253,8 @@ def entering(take_part: Callable[..., None]) -> tuple[Callable[..., None], Calla
         me.joining = 0
         count_in(me)
         take_part(me, now, out)
+        if me.running:
+            me.resting = 0
 
     @kernel
     def go_on(me: Any, now: int, out: Outbox) -> None:
@@ -280,7 +288,7 @@ def entering(take_part: Callable[..., None]) -> tuple[Callable[..., None], Calla
         if not me.joining:
             return
         learn(me, source, message.status, message.live)
-        follow_stable(me, message.S, message.round - 1, out)
+        follow(me, message.S, message.round - 1, message.running, out)
         if message.enter:
             come_in(me, now, out)
         elif me.joining == ASKING:

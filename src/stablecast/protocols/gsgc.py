@@ -58,6 +58,7 @@ from stablecast.protocols._gossip_members import (
     enter_round,
     is_complete,
     pick,
+    share_calm,
     take_in_from,
 )
 from stablecast.protocols._gossip_rest import FILL, QUIET, REST, has_reason, rest
@@ -84,6 +85,7 @@ from stablecast.protocols.contract import (
     finish,
     hidden,
     kernel,
+    number,
     send,
     set_timer,
     sources,
@@ -140,6 +142,8 @@ class ALIVE(NamedTuple):
     S: Sources
     status: Statuses
     live: Lives
+    calm: Annotated[int, number(lambda sizes: 1)]
+    """Steps since it heard of a newcomer."""
 
 
 @kernel
@@ -147,18 +151,25 @@ def init(me: State, now: int, out: Outbox) -> None:
     """Initially M = R and W = {me}; members gossip once a step, each at a random phase."""
     me.round = max(me.round, 1)
     begin_round(me)
-    rest(me, now)
+    rest_or_begin(me, now, out)
     set_timer(out, now + draw_phase(me))
 
 
 @kernel
-def start_round(me: State, now: int, out: Outbox) -> None:
+def rest_or_begin(me: State, now: int, out: Outbox) -> None:
+    """Rest until there is a reason for the current round; without resting it begins at once."""
+    rest(me, now)
+    if not me.resting:
+        begin_execution(out, me.round)
+
+
+@kernel
+def start_round(me: State, now: int) -> None:
     """Rest no longer, for a reason of one's own or because others do not: M = R as of now."""
     begin_round(me)
     me.resting = 0
     me.let_in = 0
     me.round_at = now
-    begin_execution(out, me.round)
 
 
 @kernel
@@ -186,7 +197,8 @@ def draw_phase(me: State) -> int:
 def timer(me: State, now: int, out: Outbox) -> None:
     """One step: gossip to a random sub-group."""
     if me.resting and has_reason(me):
-        start_round(me, now, out)
+        start_round(me, now)
+        begin_execution(out, me.round)
     take_late(me)
     tell(me, out)
     if me.step_in_force == me.params.step:
@@ -214,7 +226,7 @@ def tell(me: State, out: Outbox) -> None:
         if dest == me.number:
             drew_itself = True
         elif dest != NOBODY and me.resting:
-            send(out, dest, ALIVE(me.round, me.stable, me.status, me.live))
+            send(out, dest, ALIVE(me.round, me.stable, me.status, me.live, me.calm))
         elif dest != NOBODY:
             send(out, dest, GOSSIP(me.round, me.M, me.W, me.stable, me.status, me.live, me.common))
 
@@ -242,7 +254,7 @@ def on_gossip(me: State, source: int, message: GOSSIP, now: int, out: Outbox) ->
     if message.round > me.round:
         end_round(me, message.round - 1, now, out)
     if me.resting:
-        start_round(me, now, out)
+        start_round(me, now)
     take_late(me)
     if holds_more(message.W, me.W):
         take_in_from(me, message)
@@ -268,7 +280,7 @@ def end_round(me: State, ended: int, now: int, out: Outbox) -> None:
     me.round = ended + 1
     me.let_in = 0
     begin_round(me)
-    rest(me, now)
+    rest_or_begin(me, now, out)
 
 
 @kernel
@@ -284,6 +296,7 @@ def on_alive(me: State, source: int, message: ALIVE, now: int, out: Outbox) -> N
     """Someone rests: the rounds before are over, and their result is known."""
     if message.round > 1 and exceeds(message.S, me.stable):
         declare_stable(me, out, message.round - 1, message.S)
+    share_calm(me, message.status, message.calm)
     if message.round > me.round:
         end_round(me, message.round - 1, now, out)
 

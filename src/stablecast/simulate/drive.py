@@ -6,9 +6,8 @@ causes elsewhere is caused here, by :func:`after_kernel`, at the time of the eve
 1. The protocol's timer is set, if the call set it.
 2. Messages leave in the order of the sends.  Each gets its place in the queues at once, so the order of sends
    is the order of simultaneous packets.
-3. Changes of membership are noted.  They come before the check, which asks who is required.  So is the start
-   of a round that began after a rest, because what is learned is measured from it.
-4. What the call has learned is measured.
+3. Changes of membership are noted.  They come before the check, which asks who is required.
+4. What the call has learned is measured, and then the start of a round, which may follow from that.
 5. If the call declared more to be stable, the declaration is checked, then the buffers are released, and then
    it is kept in ``declared``.  A release may make room for messages that waited, which leave now, behind the
    sends of the call.
@@ -146,10 +145,10 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     let_go_of_array(sim)
     if marks.changes > 0:
         note_changes(sim, member, now)
-    if marks.begun > 0:
-        note_begun_after_rest(sim, marks.begun, now)
     if marks.learned > 0 and not sim.roundless:
         note_learned(sim, member, marks.learned, now)
+    if marks.begun > 0:
+        note_begun_by_timers(sim, marks.begun, now)
     if marks.rose:
         check_declaration(sim, member)
         if sim.messages_each > 0:
@@ -282,8 +281,8 @@ def note_joined(sim: Sim, member: int, now: int) -> None:
 
 
 @kernel
-def note_begun_after_rest(sim: Sim, execution: int, now: int) -> None:
-    """A round begins, at the first member that rests no longer, and not when the one before ended."""
+def note_begun_by_timers(sim: Sim, execution: int, now: int) -> None:
+    """The first member to begin a round: it may have rested since the one before ended."""
     counts = sim.counts
     if execution <= counts.begun or execution != counts.started:
         return

@@ -300,7 +300,7 @@ class Counts(Record):
     round_ended: int
     """1 once a round has ended in the event at hand."""
     begun: int
-    """The newest round that members have begun after a rest."""
+    """The newest round that a member that runs by timers has begun."""
     joins: int
     """Members that have come in after the start, or again; how long that took them, and the longest."""
     join_sum: int

@@ -119,7 +119,7 @@ def finish(out: Outbox, execution: int) -> None:
 
 @kernel
 def begin_execution(out: Outbox, execution: int) -> None:
-    """Tell that a member that runs by timers begins this execution now, and not when the last one ended."""
+    """Tell that a member that runs by timers begins this execution now; the first one to do so counts."""
     out.marks.begun = execution
 
 

@@ -146,7 +146,7 @@ class Machine:
 
     @property
     def begun(self) -> int:
-        """The execution that the last call began after a rest, 0 if none."""
+        """The execution that the last call began, where members run by timers, 0 if none."""
         return self._marks[_BEGUN]
 
     @property

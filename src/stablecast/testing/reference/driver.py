@@ -139,7 +139,7 @@ class _Driver:
         self.returning: int | None = None
         self.join_times_ps: list[int] = []
         self.begun = 0
-        """The newest round that members have begun after a rest."""
+        """The newest round that a member that runs by timers has begun."""
         self.false_strikes = 0
         self.constructed = np.zeros(setup.tracked_count, np.int64)
         self.kind_bytes = setup.found_protocol.declaration.wire_bytes(setup.sizes)
@@ -456,10 +456,10 @@ class _Driver:
         for each in sent:
             self.send(member, each, depth + 1)
         self.note_changes(member)
-        if seat.machine.begun:
-            self.note_begun_after_rest(seat.machine.begun)
         if self.ordinal(learned) > seat.learned and not self.plan.roundless:
             self.note_learned(member, self.ordinal(learned))
+        if seat.machine.begun:
+            self.note_begun_by_timers(seat.machine.begun)
         if self.check(member, declared=learned > 0) and self.plan.roundless:
             self.note_end_so_far()
             self.see_whether_over()
@@ -474,8 +474,8 @@ class _Driver:
                     self.running = False
         self.note_joined(member)
 
-    def note_begun_after_rest(self, execution: int) -> None:
-        """A round begins, at the first member that rests no longer, and not when the one before ended."""
+    def note_begun_by_timers(self, execution: int) -> None:
+        """The first member to begin a round: it may have rested since the one before ended."""
         now_ps = self.calendar.now_ps
         if self.begun < execution == len(self.started_at_ps):
             self.begun = execution
