@@ -1,4 +1,4 @@
-"""Late-join handlers, admission control, rounds that wait, and data as a sign of life: looked at from outside.
+"""Late-join handlers, admission control, rounds that wait, and data as a sign of life, from outside.
 
 Runs of the plain driver, whose members' states can be read between any two events; the keystone test demands
 the same runs of the compiled simulator.
