@@ -163,7 +163,7 @@ def drawing_of_figure_1(runs: Runs) -> Diagram:
         events=tuple(
             Mark(
                 process=member,
-                time=end,
+                time=end - 2,
                 text=f"S = {' '.join(map(str, RESULT))}"
                 if step.stable[member] == RESULT
                 else step.heard[member],
