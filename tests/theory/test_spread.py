@@ -6,7 +6,6 @@ import pytest
 from stablecast.errors import InvalidInput
 from stablecast.simulate import simulate
 from stablecast.simulate.options import Options
-from stablecast.theory.epidemic import binomial
 from stablecast.theory.spread import first_to_hear_all, sources_heard
 
 RUNS = 300
@@ -43,22 +42,15 @@ def steps_of_runs(n, b):
     return np.sort([simulate(Options(**options, seed=seed).setup()).steps for seed in range(RUNS)])
 
 
-def is_within(runs, q, value):
-    """Tell whether a value lies between the order statistics that hold a quantile with 99.8 %."""
-    below = np.cumsum(binomial(RUNS, q))
-    low, high = int(np.searchsorted(below, 0.001)), int(np.searchsorted(below, 0.999))
-    return runs[max(low - 1, 0)] <= value <= runs[min(high, RUNS - 1)]
-
-
 @pytest.mark.parametrize(("n", "b"), [(50, 1), (50, 2), (100, 3)])
-def test_quantiles_of_the_first_member_are_those_of_the_simulator(n, b):
+def test_the_distribution_of_the_first_member_is_that_of_the_simulator(n, b):
     runs, spread = steps_of_runs(n, b), first_to_hear_all(n, b)
-    assert all(is_within(runs, q, spread.quantile(q)) for q in QUANTILES)
-    assert spread.by(spread.quantile(0.5)) == pytest.approx(0.5)
-    # Members that were independent of each other would be faster by more than these runs allow for.
-    rival = [1 - (1 - sources_heard(n, b, t)[n]) ** n for t in runs[:: RUNS // 20]]
-    if b > 1:
-        assert not is_within(runs, 0.5, float(np.interp(0.5, rival, runs[:: RUNS // 20])))
+    times = [float(np.quantile(runs, q)) for q in QUANTILES]
+    # Chance alone makes 0.079 with 95 % (Kolmogorov), and the model is off by up to 0.03 here.
+    assert max(abs(spread.by(at) - q) for at, q in zip(times, QUANTILES, strict=True)) < 0.1
+    # Members that were independent of each other would be much too fast with larger sub-groups.
+    independent = 1 - (1 - sources_heard(n, b, times[2])[n]) ** n
+    assert b == 1 or independent > 0.62
 
 
 def test_what_is_wrong_is_told():
