@@ -21,11 +21,11 @@ STEP = 100
 
 class GossipGroup:
     def __init__(
-        self, n, *, seed, initial=None, senders=2, subgroup=2, share=2, threshold=20, quiet=0, snapshot=BEGIN
+        self, n, *, seed, initial=None, senders=2, subgroup=2, share=2, threshold=20, snapshot=BEGIN, **rest
     ):
         self.n, self.initial = n, initial or n
         found = protocol("gsgc")
-        params = {"subgroup": subgroup, "step": STEP, "share": share, "threshold": threshold, "quiet": quiet}
+        params = {"subgroup": subgroup, "step": STEP, "share": share, "threshold": threshold} | rest
         params["snapshot"] = snapshot
         params["initial"] = self.initial if self.initial < n else 0
         sizes = Sizes(n, senders, senders, 4, found.parameter_values(params, n), True)
@@ -71,12 +71,14 @@ class GossipGroup:
         self._come_in(member)
 
     def _come_in(self, member):
-        """A late-join handler gives what the group has."""
-        me = self.machines[member].me
-        for other, machine in enumerate(self.machines):
-            if self.alive[other]:
-                np.maximum(me.received, machine.me.received, out=me.received)
+        """The member asks for what it needs; what it lacks of that comes by :meth:`_serve`."""
         self._after(member, self.machines[member].init(self.now))
+
+    def _serve(self, member):
+        """Late-join handlers, and who has it, give a member what it knows to be stable."""
+        me = self.machines[member].me
+        anyone = np.max([each.me.received for each in self.machines], axis=0)
+        np.maximum(me.received, np.minimum(me.stable, anyone), out=me.received)
 
     def run(self, until):
         while self.events and self.events[0][0] <= until:
@@ -105,6 +107,7 @@ class GossipGroup:
             elif self.alive[change.member] and not self.left[change.member]:
                 self.false_strikes += 1
         self._check(member)
+        self._serve(member)
         for sent in sends:
             for target in range(self.n) if sent.dest == GROUP else [sent.dest]:
                 self._post(member, target, sent)

@@ -132,6 +132,10 @@ def test_nothing_unsafe_whatever_happens_and_all_is_stable_when_it_is_over(
         snapshot=data.draw(st.sampled_from((BEGIN, USE))),
         threshold=data.draw(st.sampled_from((16, 24, 60))),
         quiet=data.draw(st.sampled_from((0, 3))),
+        fill=data.draw(st.sampled_from((0, 0, 4))),
+        rest=8,
+        admit_per_round=data.draw(st.sampled_from((0, 1))),
+        join_window=data.draw(st.sampled_from((0, STEP // 2))),
     )
     group.loss, group.doubled = loss, doubled
     group.delay_max = data.draw(st.sampled_from((10, 60, 250)))

@@ -70,18 +70,20 @@ def cases(draw: st.DrawFn, protocol: str) -> dict[str, Any]:
     options |= draw(some(threshold_steps=(4, 8, 20)))
     options |= draw(PACKETS)
     if protocol == "gsgc":
-        options |= draw(some(share=("piggyback", "both"), admit_per_round=(1,)))
+        options |= draw(some(share=("piggyback", "both")))
     else:
         sizes = {"local_size": draw(st.integers(1, 6))}
         sizes["controllers"] = draw(st.integers(1, sizes["local_size"]))
         options |= sizes | draw(some(nearby=(True,), controller_step_s=(0.05, 0.3)))
     if protocol == "gsgc" and "threshold_steps" in options:
-        options |= draw(some(quiet_steps=(2, 5)))
+        options |= draw(some(quiet_steps=(2, 5), admit_per_round=(1,), join_window_s=(0.02,), handlers=(1,)))
     joins = protocol == "gsgc" and options.get("threshold_steps", 0) > 0
     options["faults"] = draw(schedules(members, joins=joins))
     if draw(st.booleans()):
         options |= {"messages": draw(st.integers(1, 8)), "senders": draw(st.integers(1, members))}
         options |= draw(some(rate_per_s=(1.0, 20.0), buffer=(2, 8), data_loss=(0.1,)))
+        if protocol == "gsgc":
+            options |= draw(some(fill_messages=(1, 6), rest_steps=(0, 4)))
     else:
         options |= {"executions": draw(st.integers(1, 4))} | draw(some(stop_at_first=(True,)))
     return options

@@ -60,6 +60,8 @@ class Marks(Record):
     """Whether ``stable`` rose."""
     finished: int
     """The execution that has nothing more to do here, 0 for none."""
+    begun: int
+    """The execution that this member has begun by itself, 0 for none."""
     timer: int
     """When the timer is to go off, -1 if it was not touched."""
     changes: int

@@ -53,6 +53,8 @@ OF_THE_GROUP = {
     Role.SNAPSHOT: "arrays are taken when they are used",
     Role.SILENCE: "the group's views tell who has failed",
     Role.ADMISSION: "the group's views let newcomers in",
+    Role.HANDLERS: "members that keep messages for newcomers are chosen when they join",
+    Role.FILL: "a live group looks for stability as soon as anything is unstable",
     Role.MODEL: "it models a network, a clock or a wire, which a live group has for real",
 }
 """By role, why an option cannot be set."""

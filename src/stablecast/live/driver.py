@@ -15,7 +15,7 @@ from stablecast.membership.view import Address
 
 TIMER_SLACK_S = 0.0002
 LATER_S = 0.002
-"""By how much a timer has to be due later than it is set for to be set anew: for less, it may go off in vain."""
+"""By how much a timer has to be due later than it is set for to be set anew: for less, it goes off in vain."""
 
 
 class Listener(Protocol):
@@ -196,7 +196,7 @@ class Driver:
             self._listener.tell(TraceFailed(error))
 
     def _set_timer(self) -> None:
-        """Have the timer go off when the engine needs it; one that went off earlier would wake for nothing."""
+        """Have the timer go off when the engine needs it: earlier, it would wake the process for nothing."""
         at = self.engine.next_timer()
         if self._timer_at - TIMER_SLACK_S <= at <= self._timer_at + LATER_S:
             return

@@ -18,8 +18,13 @@ Where it departs from the printed pseudo-code (Figure 2)
     are numbered from 1.  With ``snapshot`` ``use`` a member's array is taken when it is first sent or joined
     with another one, not when the round begins: it is an array that the member really had either way.
 When members fail, join and leave (``threshold`` above 0)
-    :mod:`stablecast.protocols._gossip_members`, with the failure detection of Figure 3.  Results are then
+    :mod:`stablecast.protocols._gossip_members`, with the failure detection of Figure 3, and
+    :mod:`stablecast.protocols._late_join`, with late-join handlers and admission control.  Results are then
     piggybacked in any case: who was cut off learns from S that there is something it lacks.
+When rounds begin
+    One after the other, or when buffers have filled up, or in times in which few join
+    (:mod:`stablecast.protocols._gossip_rest`).  Who rests sends nothing of the round, and answers gossip of
+    an earlier one with its result.
 Cost
     ``subgroup`` unicasts a member and step; a message has 4m + n/8 + 4 bytes beyond its header.
 Paper
@@ -44,18 +49,20 @@ from stablecast.protocols._gossip import (
     draw,
     is_chosen,
 )
+from stablecast.protocols._gossip_group import around
 from stablecast.protocols._gossip_members import (
     Known,
     Lives,
-    Membership,
     Statuses,
     admit_common,
-    around,
     enter_round,
     is_complete,
     pick,
+    share_calm,
     take_in_from,
 )
+from stablecast.protocols._gossip_rest import FILL, QUIET, REST, has_reason, rest
+from stablecast.protocols._late_join import ADMIT, HANDLERS, LET_IN_MAX, WINDOW, Newcomer
 from stablecast.protocols.contract import (
     CHOICE,
     GROUP,
@@ -73,10 +80,12 @@ from stablecast.protocols.contract import (
     Sizes,
     Sources,
     Time,
+    begin_execution,
     declare_stable,
     finish,
     hidden,
     kernel,
+    number,
     send,
     set_timer,
     sources,
@@ -86,7 +95,7 @@ PIGGYBACK, MULTICAST = 1, 2  # bits of ``share``
 BEGIN, USE = 0, 1  # values of ``snapshot``
 
 
-class State(Membership):
+class State(Newcomer):
     """What a member keeps; its R is ``received``, and its S is ``stable``."""
 
     M: Sources
@@ -126,12 +135,41 @@ class STABLE(NamedTuple):
     common: Known
 
 
+class ALIVE(NamedTuple):
+    """A sign of life of a member that rests, where failures are detected: Figure 3's message, and S."""
+
+    round: RoundNumber
+    S: Sources
+    status: Statuses
+    live: Lives
+    calm: Annotated[int, number(lambda sizes: 1)]
+    """Steps since it heard of a newcomer."""
+
+
 @kernel
 def init(me: State, now: int, out: Outbox) -> None:
     """Initially M = R and W = {me}; members gossip once a step, each at a random phase."""
     me.round = max(me.round, 1)
     begin_round(me)
+    rest_or_begin(me, now, out)
     set_timer(out, now + draw_phase(me))
+
+
+@kernel
+def rest_or_begin(me: State, now: int, out: Outbox) -> None:
+    """Rest until there is a reason for the current round; without resting it begins at once."""
+    rest(me, now)
+    if not me.resting:
+        begin_execution(out, me.round)
+
+
+@kernel
+def start_round(me: State, now: int) -> None:
+    """Rest no longer, for a reason of one's own or because others do not: M = R as of now."""
+    begin_round(me)
+    me.resting = 0
+    me.let_in = 0
+    me.round_at = now
 
 
 @kernel
@@ -158,24 +196,37 @@ def draw_phase(me: State) -> int:
 @kernel
 def timer(me: State, now: int, out: Outbox) -> None:
     """One step: gossip to a random sub-group."""
+    if me.resting and has_reason(me):
+        start_round(me, now)
+        begin_execution(out, me.round)
     take_late(me)
-    gossip(me, out)
+    tell(me, out)
     if me.step_in_force == me.params.step:
         set_timer(out, now + me.params.step)
     else:
         # A new step takes new phases: with the old ones all would crowd into a part of a longer step.
         set_timer(out, now + 1 + draw_phase(me))
-    end_round_if_complete(me, out)
+    if me.resting:
+        me.rested += 1
+    else:
+        end_round_if_complete(me, now, out)
 
 
 @kernel
-def gossip(me: State, out: Outbox) -> None:
-    """Send (M, W, S, r) to a few members; one that draws itself sends a message less, as in the paper."""
+def tell(me: State, out: Outbox) -> None:
+    """Send (M, W, S, r) to a few members; one that draws itself sends a message less, as in the paper.
+
+    While it rests it sends signs of life, where these are needed, and otherwise nothing.
+    """
+    if me.resting and me.params.threshold == 0:
+        return
     drew_itself = False
     for _ in range(me.params.subgroup):
         dest = choose_rank(me, drew_itself, out)
         if dest == me.number:
             drew_itself = True
+        elif dest != NOBODY and me.resting:
+            send(out, dest, ALIVE(me.round, me.stable, me.status, me.live, me.calm))
         elif dest != NOBODY:
             send(out, dest, GOSSIP(me.round, me.M, me.W, me.stable, me.status, me.live, me.common))
 
@@ -197,17 +248,21 @@ def on_gossip(me: State, source: int, message: GOSSIP, now: int, out: Outbox) ->
     if message.round > 1 and exceeds(message.S, me.stable):
         declare_stable(me, out, message.round - 1, message.S)
     if message.round < me.round:
+        if me.resting:
+            send(out, source, STABLE(me.round - 1, me.stable, me.status, me.live, me.common))
         return
     if message.round > me.round:
-        end_round(me, message.round - 1, out)
+        end_round(me, message.round - 1, now, out)
+    if me.resting:
+        start_round(me, now)
     take_late(me)
     if holds_more(message.W, me.W):
         take_in_from(me, message)
-    end_round_if_complete(me, out)
+    end_round_if_complete(me, now, out)
 
 
 @kernel
-def end_round_if_complete(me: State, out: Outbox) -> None:
+def end_round_if_complete(me: State, now: int, out: Outbox) -> None:
     """If W contains everyone: S = M, and start the next round."""
     if not is_complete(me):
         return
@@ -215,15 +270,17 @@ def end_round_if_complete(me: State, out: Outbox) -> None:
     declare_stable(me, out, me.round, me.M)
     if me.params.share & MULTICAST:
         send(out, GROUP, STABLE(me.round, me.M, me.status, me.live, me.common))
-    end_round(me, me.round, out)
+    end_round(me, me.round, now, out)
 
 
 @kernel
-def end_round(me: State, ended: int, out: Outbox) -> None:
+def end_round(me: State, ended: int, now: int, out: Outbox) -> None:
     """Go on to the next round: r = r + 1, M = R and W = {me}."""
     finish(out, ended)
     me.round = ended + 1
+    me.let_in = 0
     begin_round(me)
+    rest_or_begin(me, now, out)
 
 
 @kernel
@@ -231,7 +288,17 @@ def on_stable(me: State, source: int, message: STABLE, now: int, out: Outbox) ->
     """Someone else has completed the round."""
     declare_stable(me, out, message.round, message.S)
     if message.round >= me.round:
-        end_round(me, message.round, out)
+        end_round(me, message.round, now, out)
+
+
+@kernel
+def on_alive(me: State, source: int, message: ALIVE, now: int, out: Outbox) -> None:
+    """Someone rests: the rounds before are over, and their result is known."""
+    if message.round > 1 and exceeds(message.S, me.stable):
+        declare_stable(me, out, message.round - 1, message.S)
+    share_calm(me, message.status, message.calm)
+    if message.round > me.round:
+        end_round(me, message.round - 1, now, out)
 
 
 def _resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
@@ -240,24 +307,25 @@ def _resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
 
 
 def _check(values: Mapping[str, int]) -> None:
-    if values["quiet"] > 0 and values["threshold"] == 0:
-        raise InvalidInput(
-            f"quiet_steps {values['quiet']} is not accepted (accepted: 0, or more with threshold_steps"
-            " above 0)"
-        )
+    for parameter in (QUIET, ADMIT, WINDOW):
+        if values[parameter.name] > 0 and values["threshold"] == 0:
+            raise InvalidInput(
+                f"{parameter.option_name} above 0 is not accepted (accepted: 0, or more with threshold_steps"
+                " above 0)"
+            )
 
 
 PLAIN = Kernels(
     init=init,
     timer=timer,
-    receive={GOSSIP: on_gossip, STABLE: on_stable},
-    sends=lambda sizes: SUBGROUP_MAX + 2,
+    receive={GOSSIP: on_gossip, STABLE: on_stable, ALIVE: on_alive},
+    sends=lambda sizes: SUBGROUP_MAX + 2 + LET_IN_MAX,
 )
 PROTOCOL = Protocol(
     about=__doc__,
     paper="gossip, section 3",
     state=State,
-    kernels=around(PLAIN, gossip),
+    kernels=around(PLAIN, tell),
     runs=Gossiping(by_minimum=True, status="status"),
     resolve=_resolve,
     check=_check,
@@ -300,15 +368,11 @@ PROTOCOL = Protocol(
         ),
         THRESHOLD,
         hidden("initial", Role.INITIAL),
-        Parameter(
-            "quiet",
-            WHOLE,
-            0,
-            "Steps that a new member waits after the last newcomer before it takes part in a round; above 0"
-            " only together with --threshold-steps.",
-            unit="steps",
-            role=Role.ADMISSION,
-            least=0,
-        ),
+        HANDLERS,
+        ADMIT,
+        WINDOW,
+        QUIET,
+        FILL,
+        REST,
     ),
 )

@@ -7,11 +7,12 @@ causes elsewhere is caused here, by :func:`after_kernel`, at the time of the eve
 2. Messages leave in the order of the sends.  Each gets its place in the queues at once, so the order of sends
    is the order of simultaneous packets.
 3. Changes of membership are noted.  They come before the check, which asks who is required.
-4. What the call has learned is measured.
+4. What the call has learned is measured, and then the start of a round, which may follow from that.
 5. If the call declared more to be stable, the declaration is checked, then the buffers are released, and then
    it is kept in ``declared``.  A release may make room for messages that waited, which leave now, behind the
    sends of the call.
 6. If the call finished an execution, that is measured, and the run may be over.
+7. If the member has come in by it, how long that took is measured, and the run may be over as well.
 
 What is true before a call: the outbox is empty (``clear``), ``declared`` equals ``stable`` at every member,
 and no slot of an earlier call is held for further sends (``last_slot`` is 0).  The same is true after
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 from stablecast.compiling import inlined, kernel
 from stablecast.compiling.view_calls import letter_of
 from stablecast.compiling.views import ARRAY, NOTHING, RECEIVED, SAME, Rows
-from stablecast.frontier import copy_into
+from stablecast.frontier import copy_into, raise_to
 from stablecast.protocols.contract.kernels import AS_IT_IS, CHANGE_STATUS, GROUP
 from stablecast.protocols.layers.succession import REIGN, coordinator_of
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
@@ -50,7 +51,6 @@ from stablecast.simulate.state import Sim
 from stablecast.simulate.traffic import (
     HANDLE_EVENT,
     add_rider,
-    hold,
     note,
     post_riders,
     release_declared,
@@ -147,6 +147,8 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
         note_changes(sim, member, now)
     if marks.learned > 0 and not sim.roundless:
         note_learned(sim, member, marks.learned, now)
+    if marks.begun > 0:
+        note_begun_by_timers(sim, marks.begun, now)
     if marks.rose:
         check_declaration(sim, member)
         if sim.messages_each > 0:
@@ -164,6 +166,8 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
             sim.counts.planned += 1
             if ordinal(sim, marks.finished) == sim.counts.started:
                 sim.counts.running = 0
+    if sim.members[member].joining_at >= 0:
+        note_joined(sim, member, now)
 
 
 @kernel
@@ -255,30 +259,39 @@ def set_base(sim: Sim, member: int) -> None:
 
 
 @kernel
-def catch_up(sim: Sim, member: int, now: int) -> None:
-    """A late-join handler gives a member what the group has, and what it knows to be stable."""
-    for c in range(sim.received.shape[1]):
-        for i in range(sim.member_count):
-            if sim.members[i].alive:
-                sim.received[member, c] = max(sim.received[member, c], sim.received[i, c])
-        # That its own messages are stable, and how long that took, a sender learns from the protocol alone.
-        own = sim.messages_each > 0 and sim.columns[c].leader == member
-        for i in range(sim.member_count):
-            if sim.members[i].alive and i != member and not own:
-                stable = min(sim.stable[i, c], sim.received[member, c])
-                sim.stable[member, c] = max(sim.stable[member, c], stable)
-        sim.declared[member, c] = sim.stable[member, c]
-        if sim.messages_each > 0:
-            sim.highest[member, c] = max(sim.highest[member, c], sim.received[member, c])
-            for k in range(sim.ahead.shape[2]):
-                sim.ahead[member, c, k] = False
-    if sim.messages_each > 0:
-        if sim.members[member].send_at < now:
-            sim.members[member].send_at = now
-        held = 0
-        for c in range(sim.received.shape[1]):
-            held += sim.received[member, c] - sim.stable[member, c]
-        hold(sim, member, held - sim.members[member].held, now)
+def give_received(sim: Sim, member: int) -> None:
+    """Where no data is sent that a newcomer could ask for, it has what the group has."""
+    for i in range(sim.member_count):
+        if sim.members[i].alive:
+            raise_to(sim.received[member], sim.received[i])
+
+
+@kernel
+def note_joined(sim: Sim, member: int, now: int) -> None:
+    """Measure how long a member took to come in, once it counts itself in."""
+    record = sim.members[member]
+    if sim.sequences[member, sim.book + member] % 2 == 0:
+        return
+    took = now - record.joining_at
+    record.joining_at = -1
+    sim.counts.joins += 1
+    sim.counts.join_sum += took
+    sim.counts.join_max = max(sim.counts.join_max, took)
+    see_whether_over(sim)
+
+
+@kernel
+def note_begun_by_timers(sim: Sim, execution: int, now: int) -> None:
+    """The first member to begin a round: it may have rested since the one before ended."""
+    counts = sim.counts
+    if execution <= counts.begun or execution != counts.started:
+        return
+    counts.begun = execution
+    length = sim.started_at.size
+    if execution > 1:
+        counts.gap_max = max(counts.gap_max, now - sim.started_at[(execution - 1) % length])
+    counts.started_at = now
+    sim.started_at[execution % length] = now
 
 
 @kernel
@@ -314,14 +327,21 @@ def see_whether_over(sim: Sim) -> None:
 
 @kernel
 def is_through(sim: Sim, member: int) -> bool:
-    """Tell whether a member has all that the run is for: the executions, or everything sent and stable."""
+    """Tell whether a member has all that the run is for: the executions, or everything sent and stable.
+
+    One that is on its way in has not; and where members may lack what is stable, they have to receive it.
+    """
+    if sim.members[member].joining_at >= 0:
+        return False
     if sim.executions > 0:
         return bool(sim.members[member].finished >= sim.executions)
     for c in range(sim.columns.size):
         leader = sim.columns[c].leader
         asked = leader == member or not sim.knows_own
-        if asked and sim.members[leader].alive and sim.stable[member, c] < sim.columns[c].target:
-            return False
+        if asked and sim.members[leader].alive:
+            has = sim.received[member, c] if sim.handlers > 0 else sim.stable[member, c]
+            if min(sim.stable[member, c], has) < sim.columns[c].target:
+                return False
     return True
 
 

@@ -24,8 +24,6 @@ CRASH, LEAVE, JOIN, MOVE, TELL, TELL_JOINED, PAUSE, RESUME = range(8)
 """What may happen to a member; ``MOVE`` puts it on a side of a partition, and by ``TELL`` a failure detector
 tells it that another one is gone, by ``TELL_JOINED`` a membership service that another one has joined.  Only
 live members pause."""
-WAITING = -1
-"""In place of a side: a member that is to join waits for the next round."""
 PS_PER_MS = 1_000_000_000
 ACCEPTED = "accepted: 'crash M at MS', 'leave M at MS', 'join COUNT at MS', 'partition M from MS to MS'"
 _ONCE = re.compile(r"(crash|leave|join)\s+([\d,\s-]+?)\s+at\s+([\d.]+)")

@@ -44,8 +44,9 @@ from stablecast.protocols.contract.kernels import clear
 from stablecast.protocols.layers.succession import REIGN
 from stablecast.simulate.drive import (
     after_kernel,
-    catch_up,
+    give_received,
     is_cut_off,
+    is_through,
     letter_for,
     look_at_load,
     note_asked,
@@ -56,7 +57,7 @@ from stablecast.simulate.drive import (
     see_whether_over,
     set_base,
 )
-from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, TELL_JOINED, WAITING
+from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, TELL_JOINED
 from stablecast.simulate.hosts import member_at, receive_at_host
 from stablecast.simulate.network import PURE_DELAY
 from stablecast.simulate.packets import is_whole, split_first
@@ -96,6 +97,7 @@ joined: Any
 leave: Any
 attach: Any
 take: Any
+hear: Any
 
 DONE, MORE_ROOM, TRACE_FULL, UNSAFE, PAUSED, GIVEN_UP, ROUND_OVER = range(7)
 """Why the loop returned."""
@@ -182,40 +184,22 @@ def come_in(sim: Sim, rows: Rows, i: int, now: int) -> None:
 
 @kernel
 def come_back(sim: Sim, rows: Rows, now: int) -> None:
-    """A member that has just found itself struck off catches up and comes in anew."""
+    """A member that has just found itself struck off wants to come in anew."""
     i = sim.counts.returning - 1
     if i >= 0:
         sim.counts.returning = 0
-        catch_up(sim, i, now)
-        come_in(sim, rows, i, now)
+        arrive_outside(sim, rows, i, now)
 
 
 @kernel
-def let_in(sim: Sim, rows: Rows, number: int, now: int) -> None:
-    """Let a member join, or wait for the next round where admission is limited."""
-    i = sim.faults[number].member
-    sim.faults[number].side = 0
-    if 0 < sim.admit_per_round <= sim.counts.let_in:
-        sim.faults[number].side = WAITING
-        sim.counts.struck_faults -= 1
-        return
-    sim.counts.let_in += 1
-    sim.members[i].alive = 1
-    if sim.book < 0:
-        set_base(sim, i)
-    catch_up(sim, i, now)
+def arrive_outside(sim: Sim, rows: Rows, i: int, now: int) -> None:
+    """A member wants to take part; its protocol sees to what it needs for that."""
+    if sim.book >= 0:
+        sim.members[i].joining_at = now
+    sim.members[i].send_at = max(sim.members[i].send_at, now)
+    if sim.messages_each == 0:
+        give_received(sim, i)
     come_in(sim, rows, i, now)
-    set_timer(sim, i)
-
-
-@kernel
-def open_gate(sim: Sim, rows: Rows, now: int) -> None:
-    """A round is over: those who wait to join may, as many as in any round."""
-    sim.counts.let_in = 0
-    for number in range(sim.fault_count):
-        if sim.faults[number].what == JOIN and sim.faults[number].side == WAITING:
-            sim.counts.struck_faults += 1
-            let_in(sim, rows, number, now)
 
 
 @apart
@@ -225,7 +209,11 @@ def strike(sim: Sim, rows: Rows, number: int, now: int) -> None:
     sim.counts.struck_faults += 1
     i = sim.faults[number].member
     if sim.faults[number].what == JOIN:
-        let_in(sim, rows, number, now)
+        sim.members[i].alive = 1
+        if sim.book < 0:
+            set_base(sim, i)
+        arrive_outside(sim, rows, i, now)
+        set_timer(sim, i)
     elif sim.faults[number].what == TELL:
         tell(sim, rows, i, sim.faults[number].side, now)
     elif sim.faults[number].what == TELL_JOINED:
@@ -280,6 +268,8 @@ def handle(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> 
     if kind < DATA:
         handle_protocol(sim, rows, i, message, now)
     elif handle_data(sim, i, message, now):
+        if sim.hears and sim.messages[message].source != i:
+            hear(rows[i], sim.messages[message].source, now)
         if sim.takes and kind == DATA and sim.received[i, column] > before:
             take_in(sim, rows, i, message, before, now)
         rider = sim.messages[message].rider
@@ -289,6 +279,8 @@ def handle(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> 
             rider = sim.messages[rider].next
         if i == sim.counts.starter and sim.trigger == PRESSURE:
             begin(sim, rows, now)
+        if sim.handlers > 0 and is_through(sim, i):
+            see_whether_over(sim)
     free_packet(sim, packet)
     if timed:
         set_timer(sim, i)
@@ -361,9 +353,9 @@ def ring(sim: Sim, rows: Rows, i: int, now: int) -> None:
     if sim.members[i].timer_at != now:
         return
     sim.ctl.now = now
+    sim.members[i].timer_at = -1
     if not sim.members[i].alive:
         return
-    sim.members[i].timer_at = -1
     if sim.members[i].send_at <= now:
         hand_over(sim, i, now)
         if sim.attaches:
@@ -506,8 +498,6 @@ def run(
             return DONE
         if counts.round_ended != 0:
             counts.round_ended = 0
-            if sim.admit_per_round > 0:
-                open_gate(sim, rows, now)
             if counts.watched:
                 return ROUND_OVER
     return DONE

@@ -90,6 +90,8 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         "pause_ps": setup.param(Role.PAUSE, 0),
         "attaches": protocol.attaches,
         "takes": protocol.takes,
+        "hears": protocol.hears and setup.param(Role.SILENCE, 0) > 0,
+        "handlers": setup.handlers,
         "roundless": not protocol.runs.in_rounds,
         "knows_own": protocol.runs.knows(setup.sizes) == "own",
         "audiences": bool(setup.audiences),
@@ -301,7 +303,7 @@ def _make_meters(setup: Setup, plan: Plan, lengths: dict[str, int], targets: int
     records = meters.members
     records.column = records.rider = -1
     records.send_at = records.nak_at = records.rider_at = records.protocol_at = NEVER
-    records.timer_at = records.struck_first = records.struck_last = -1
+    records.timer_at = records.struck_first = records.struck_last = records.joining_at = -1
     initial = setup.schedule.initial
     records.alive[:initial] = records.admitted[:initial] = 1
     if plan.messages_each > 0:

@@ -17,6 +17,17 @@ from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA_KINDS, Counts, Sim
 
 ROWS = ("START", "ACK", "INFO")
+GOSSIP_ONLY = (
+    "tpr_us",
+    "steps",
+    "false_suspicions",
+    "detection_first_us",
+    "detection_last_us",
+    "joins",
+    "join_mean_us",
+    "join_max_us",
+)
+"""What only protocols that run in steps have."""
 LISTS = ("peaks", "places")
 """What a delivery has for each member and message."""
 
@@ -138,6 +149,12 @@ class Result:
     """From a crash to the first member that strikes the crashed one off, on average over crashes."""
     detection_last_us: float | None = None
     """The same to the last member that does so by itself."""
+    joins: int = 0
+    """Times that a member came in after the start, or came back."""
+    join_mean_us: float | None = None
+    """From its wanting to, by the faults or because it found itself struck off, to its taking part: mean."""
+    join_max_us: float | None = None
+    """The longest of those times."""
     traffic: TrafficResult | None = None
     delivery: Delivery | None = None
     """Of a protocol that delivers messages itself."""
@@ -149,7 +166,7 @@ class Result:
         values = asdict(self)
         del values["processed"]
         if self.tpr_us is None:
-            for name in ("tpr_us", "steps", "false_suspicions", "detection_first_us", "detection_last_us"):
+            for name in GOSSIP_ONLY:
                 del values[name]
         if self.traffic is None:
             del values["traffic"]
@@ -251,6 +268,9 @@ def collect(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows, wall_s: floa
         false_suspicions=int(counts.false_strikes),
         detection_first_us=_detection_us(sim.members, sim.members.struck_first),
         detection_last_us=_detection_us(sim.members, sim.members.struck_last),
+        joins=int(counts.joins),
+        join_mean_us=_us(counts.join_sum / counts.joins) if counts.joins else None,
+        join_max_us=_us(int(counts.join_max)) if counts.joins else None,
         traffic=_collect_traffic(sim) if setup.traffic.messages else None,
         delivery=_collect_delivery(setup, protocol, sim, rows),
     )

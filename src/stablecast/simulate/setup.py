@@ -207,12 +207,6 @@ class Setup:
     stop_at_first: bool = knob(
         False, "End the run when the first member knows the result of the last execution.", panel=RUN
     )
-    admit_per_round: int = knob(
-        0,
-        "Members that may join in one round; the others wait for the next round. 0 for any number.",
-        panel=FAULTS,
-        least=0,
-    )
     faults: str = knob(
         "",
         "What happens to members, with times in milliseconds: 'crash 3 at 5000; leave 4,7 at 6000; join 2 at"
@@ -311,6 +305,9 @@ class Setup:
             raise InvalidInput(f"{protocol.name} sends more than arrays (leave changed_only out)")
         if self.schedule.initial < self.topology.member_count:
             self._check_joins(silence)
+        if self.param(Role.FILL, 0) > 0 and self.traffic.messages == 0:
+            option = protocol.having(Role.FILL)[0].option_name
+            raise InvalidInput(f"{option} needs data traffic (give messages above 0)")
         if protocol.runs.by_timers and self.trigger.kind != "immediate":
             raise InvalidInput(f"{protocol.name} needs no trigger (leave trigger out)")
 
@@ -502,6 +499,13 @@ class Setup:
     def faulty(self) -> bool:
         """Whether members come and go, or may be taken for gone."""
         return bool(self.schedule.faults) or self.param(Role.SILENCE, 0) > 0
+
+    @property
+    def handlers(self) -> int:
+        """Late-join handlers: how many of the first members keep all data messages."""
+        if self.param(Role.SILENCE, 0) == 0:
+            return 0
+        return min(self.param(Role.HANDLERS, 0), self.schedule.initial)
 
     @property
     def may_miss(self) -> bool:

@@ -48,9 +48,10 @@ from stablecast.simulate.queues import Queues
 Seqs = NDArray[np.int32]
 Ints = NDArray[np.int64]
 KINDS_MAX = 32
-DATA, NAK, HEARTBEAT, REQUEST = 16, 17, 18, 19
-"""Message types of the data traffic; those of the protocol are numbered from 0."""
-DATA_KINDS = {DATA: "DATA", NAK: "NAK", HEARTBEAT: "HEARTBEAT", REQUEST: "REQUEST"}
+DATA, NAK, HEARTBEAT, REQUEST, KEPT = 16, 17, 18, 19, 20
+"""Message types of the data traffic; those of the protocol are numbered from 0.  ``KEPT`` is a copy of a
+message that is stable, from one who keeps it for members that join later."""
+DATA_KINDS = {DATA: "DATA", NAK: "NAK", HEARTBEAT: "HEARTBEAT", REQUEST: "REQUEST", KEPT: "KEPT"}
 
 RIDERS_MAX = 32
 """Stability messages that may wait at one member for a ride; more go on their own."""
@@ -127,8 +128,10 @@ class Plan:
     step_ps: int
     faulty: bool
     """Whether members crash, leave, join or are cut off."""
-    admit_per_round: int
-    """Members that may join in one round of an autonomous protocol; 0 for any number."""
+    handlers: int
+    """The first so many members keep all data messages for those that join later; 0 where nobody does."""
+    hears: bool
+    """Whether messages of the data traffic are signs of life to the protocol."""
     fault_count: int
     book: int
     """Where a member's row of ``sequences`` has the status of each member, -1 for nowhere."""
@@ -199,6 +202,8 @@ MEMBER = np.dtype(
         ("left_at", np.int64),
         ("told_before", np.int64),  # members with lower numbers that a failure detector has told it of
         ("ahead", np.int64),  # of a coordinator: executions that were started before its own
+        ("joining_at", np.int64),  # since when it is on its way in, -1 if it is not
+        ("asks", np.int64),  # requests that it has sent for what is stable
         ("struck_first", np.int64),  # when it was struck off after that, by the first member and by the last
         ("struck_last", np.int64),
     ],
@@ -294,8 +299,12 @@ class Counts(Record):
     """1 if the loop is to return to Python after each round."""
     round_ended: int
     """1 once a round has ended in the event at hand."""
-    let_in: int
-    """Members that have joined in the current round."""
+    begun: int
+    """The newest round that a member that runs by timers has begun."""
+    joins: int
+    """Members that have come in after the start, or again; how long that took them, and the longest."""
+    join_sum: int
+    join_max: int
     last_slot: int
     """1 + the slot of the last array that the kernel call at hand sent; 0 for none."""
     on_links: int

@@ -7,7 +7,7 @@ from stablecast.frontier.window import NEW
 from stablecast.multicast.fifo import is_missing, missing_until, take_data
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
 from stablecast.simulate.queues import GROUP, NEVER, new_message
-from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, NAK, REQUEST, Sim
+from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, KEPT, NAK, REQUEST, Sim
 from stablecast.simulate.wires import post
 
 SEND_EVENT, RECEIVE_EVENT, STABLE_EVENT, RELEASE_EVENT, HANDLE_EVENT = 0, 1, 2, 3, 4
@@ -159,7 +159,7 @@ def post_riders(sim: Sim, member: int, now: int) -> None:
 def handle_data(sim: Sim, member: int, message: int, now: int) -> bool:
     """Take in a message of the data traffic at a member; tell whether it got through."""
     record = sim.messages[message]
-    if record.kind == DATA:
+    if record.kind == DATA or record.kind == KEPT:
         if (
             record.dest == GROUP
             and sim.data_loss > 0.0
@@ -219,12 +219,31 @@ def _ask(sim: Sim, member: int, column: int, now: int) -> None:
     sim.asked_at[member, column] = now
     sim.members[member].nak_at = min(sim.members[member].nak_at, now + sim.nak_ps)
     size = sim.header_bytes + 2 * sim.entry_bytes
-    message = new_message(sim, NAK, member, sim.columns[column].leader, size)
+    message = new_message(sim, NAK, member, _whom_to_ask(sim, member, column), size)
     record = sim.messages[message]
     record.column = column
     record.first = sim.received[member, column] + 1
     record.last = missing_until(sim.received[member], sim.ahead[member], sim.highest[member], column)
     post(sim, member, message, now)
+
+
+@kernel
+def _whom_to_ask(sim: Sim, member: int, column: int) -> int:
+    """Return whom to ask for the first missing message of a column: its sender, if it is not stable yet.
+
+    What is stable the late-join handlers keep, and who sent it, in case they were cut off at that time.  A
+    member asks one after the other, beginning with one of its own so that not all ask the same.
+    """
+    leader = sim.columns[column].leader
+    if sim.received[member, column] >= sim.stable[member, column] or sim.handlers == 0:
+        return int(leader)
+    record = sim.members[member]
+    keeper = member
+    while keeper == member:
+        k = (member + record.asks) % (sim.handlers + 1)
+        keeper = leader if k == sim.handlers else k
+        record.asks += 1
+    return int(keeper)
 
 
 @kernel
@@ -244,14 +263,17 @@ def ask_again(sim: Sim, member: int, now: int) -> None:
 
 @kernel
 def _answer(sim: Sim, member: int, message: int, now: int) -> None:
-    """Send copies of what a receiver lacks; what it lacks is not stable, so it is still held here."""
+    """Send copies of what a receiver lacks: of what is held here as it is not stable, or kept for good."""
     column, source = sim.messages[message].column, sim.messages[message].source
-    length = sim.sent_at.shape[1]
+    length, leads = sim.sent_at.shape[1], sim.columns[column].leader == member
     for seq in range(sim.messages[message].first, sim.messages[message].last + 1):
-        if seq > sim.own_stable[column] or sim.faulty:
-            # A member that came late may lack what is stable; the sender answers for the late-join handlers.
-            born = sim.sent_at[column, seq % length] if seq > sim.own_stable[column] else now
-            copy = data_message(sim, column, seq, source, born)
+        if leads and seq > sim.own_stable[column]:
+            copy = data_message(sim, column, seq, source, sim.sent_at[column, seq % length])
+            post(sim, member, copy, now)
+        elif sim.handlers > 0 and seq <= sim.received[member, column]:
+            copy = data_message(sim, column, seq, source, now)
+            sim.messages[copy].kind = KEPT
+            sim.messages[copy].source = member
             post(sim, member, copy, now)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stablecast.papers.gossip import (
     adaptive,
+    example,
     failure_detection,
     fixed_group,
     fixed_group_figures,
@@ -19,7 +20,7 @@ from stablecast.pipeline.point import Point
 
 def points(full: bool) -> list[Point]:
     """Return every run of the evaluation; some are wanted by two parts."""
-    parts = (sharing, failure_detection, membership, grid, group_sizes, adaptive, local)
+    parts = (sharing, example, failure_detection, membership, grid, group_sizes, adaptive, local)
     return list({point.key: point for part in parts for point in part.points(full)}.values())
 
 
@@ -30,6 +31,7 @@ PAPER = Paper(
     " messages everyone has? How often should they, on slow links, and what do failures do?",
     points=points,
     tables=sharing.TABLES
+    + example.TABLES
     + failure_detection.TABLES
     + membership.TABLES
     + fixed_group.TABLES
@@ -37,13 +39,15 @@ PAPER = Paper(
     + adaptive.TABLES
     + local.TABLES,
     claims=sharing.CLAIMS
+    + example.CLAIMS
     + failure_detection.CLAIMS
     + membership.CLAIMS
     + fixed_group.CLAIMS
     + group_sizes.CLAIMS
     + adaptive.CLAIMS
     + local.CLAIMS,
-    figures=fixed_group_figures.FIGURES
+    figures=example.FIGURES
+    + fixed_group_figures.FIGURES
     + adaptive.FIGURES
     + group_sizes.FIGURES
     + local.FIGURES

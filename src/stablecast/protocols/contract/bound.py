@@ -25,7 +25,7 @@ from stablecast.protocols.contract.kernels import kernel
 from stablecast.protocols.contract.protocol import Protocol
 
 CALLS = ("init", "start", "timer", "leave")
-OTHER_CALLS = (*CALLS, "gone", "joined", "attach", "take")
+OTHER_CALLS = (*CALLS, "gone", "joined", "attach", "take", "hear")
 DISPATCH = '''"""Hands the messages of {name} to their kernels; written by stablecast."""
 
 
@@ -60,6 +60,12 @@ def take(address, number, column, source, before, now):
     """Tell a member that a column's prefix has grown."""
     me, out = member_at(_layout, address, number), outbox_at(_layout, address, number)
     _take(me, column, source, before, now, out)
+
+
+@kernel
+def hear(address, number, source, now):
+    """Tell a member of a sign of life."""
+    _hear(member_at(_layout, address, number), source, now)
 
 
 @kernel

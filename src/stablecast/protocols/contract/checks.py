@@ -16,7 +16,17 @@ from stablecast.compiling import is_kernel
 from stablecast.errors import InvalidInput
 from stablecast.protocols.contract.parameters import Parameter
 
-CALLS = {"init": 3, "start": 3, "timer": 3, "gone": 5, "joined": 4, "leave": 3, "attach": 4, "take": 6}
+CALLS = {
+    "init": 3,
+    "start": 3,
+    "timer": 3,
+    "gone": 5,
+    "joined": 4,
+    "leave": 3,
+    "attach": 4,
+    "take": 6,
+    "hear": 3,
+}
 """The calls of a driver, and how many arguments each has."""
 
 
@@ -63,7 +73,7 @@ def _check_kernel(function: Any, what: str, count: int) -> None:
 
 
 ARGUMENTS = {
-    3: "me, now, out",
+    3: "me, now, out; of hear: me, source, now",
     4: "me, column, number, now; of joined: me, member, now, out",
     5: "me, source, message, now, out; of gone: me, member, column, now, out",
     6: "me, column, source, before, now, out",

@@ -118,6 +118,12 @@ def finish(out: Outbox, execution: int) -> None:
 
 
 @kernel
+def begin_execution(out: Outbox, execution: int) -> None:
+    """Tell that a member that runs by timers begins this execution now; the first one to do so counts."""
+    out.marks.begun = execution
+
+
+@kernel
 def set_timer(out: Outbox, at: int) -> None:
     """Have the timer go off at a time, in place of any time set before; ``NEVER`` for not at all."""
     out.marks.timer = at
@@ -171,6 +177,11 @@ def no_take(me: Member, column: int, source: int, before: int, now: int, out: Ou
 
 
 @kernel
+def no_hear(me: Member, source: int, now: int) -> None:
+    """The ``hear`` of a protocol that needs no signs of life."""
+
+
+@kernel
 def clear(marks: Any) -> None:
     """Empty an outbox, given its marks."""
     marks.sends = 0
@@ -178,6 +189,7 @@ def clear(marks: Any) -> None:
     marks.learned = 0
     marks.rose = 0
     marks.finished = 0
+    marks.begun = 0
     marks.timer = AS_IT_IS
     marks.changes = 0
     marks.overflow = 0
@@ -212,6 +224,7 @@ __all__ = [
     "admit",
     "attach_number",
     "attached",
+    "begin_execution",
     "clear",
     "declare_prefix",
     "declare_stable",
@@ -222,6 +235,7 @@ __all__ = [
     "no_attach",
     "no_call",
     "no_gone",
+    "no_hear",
     "no_joined",
     "no_take",
     "read",

@@ -145,6 +145,11 @@ class Machine:
         return self._marks[_FINISHED]
 
     @property
+    def begun(self) -> int:
+        """The execution that the last call began, where members run by timers, 0 if none."""
+        return self._marks[_BEGUN]
+
+    @property
     def changes(self) -> list[Change]:
         """Members that the last call admitted or removed."""
         told = self._sent.changes[: self._marks[_CHANGES]]
@@ -201,6 +206,10 @@ class Machine:
         self._marks[:] = _CLEARED
         self._calls.take(*self._at, column, source, before, now)
         return self._sends()
+
+    def hear(self, source: int, now: int) -> None:
+        """Take a message of the data traffic for a sign of life of its sender."""
+        self._calls.hear(*self._at, source, now)
 
     def gone(self, member: int, now: int, column: int = -1) -> list[Sent]:
         """Hear from a failure detector that a member is gone, and which column it led, if any."""
@@ -269,10 +278,21 @@ def lone_machine(protocol: Protocol) -> Machine:
     return Machine(protocol, index=0, sizes=sizes, places=protocol.places(around))
 
 
-COMPILED = {"init": 3, "start": 3, "timer": 3, "leave": 3, "receive": 7, "gone": 5, "joined": 4, "attach": 5}
-COMPILED["take"] = 6
+COMPILED = {
+    "init": 3,
+    "start": 3,
+    "timer": 3,
+    "leave": 3,
+    "receive": 7,
+    "gone": 5,
+    "joined": 4,
+    "attach": 5,
+    "take": 6,
+    "hear": 4,
+}
 """The entry points, and how many whole numbers each takes."""
 _PLACE = {name: number for number, name in enumerate(MARKS.names or ())}
 _SENDS, _LEARNED, _FINISHED = _PLACE["sends"], _PLACE["learned"], _PLACE["finished"]
+_BEGUN = _PLACE["begun"]
 _TIMER, _CHANGES, _OVERFLOW = _PLACE["timer"], _PLACE["changes"], _PLACE["overflow"]
 _CLEARED = np.array([AS_IT_IS if name == "timer" else 0 for name in _PLACE], np.int64).data

@@ -15,6 +15,8 @@ role             what the parameter is, and who asks for it
 ``FANOUT``       members that a member sends to in one step; omissions are drawn among them
 ``SILENCE``      steps of silence after which a member is struck off, 0 for never; without it nobody joins
 ``ADMISSION``    how newcomers are let in; views of live groups do that
+``HANDLERS``     late-join handlers, which keep all data messages; in live groups an option of the group
+``FILL``         messages in a member's buffers at which it begins a round; live groups begin at once
 ``MODEL``        what the simulated network, clocks or wire are like; live groups have them for real
 ``TREE``         children of a member in a logical tree; in live groups 8 unless said, never ``network``
 ``CLOCK``        what timestamps are read from; in live groups ``logical`` unless said, never ``physical``
@@ -62,6 +64,8 @@ class Role(enum.StrEnum):
     FANOUT = "fanout"
     SILENCE = "silence"
     ADMISSION = "admission"
+    HANDLERS = "handlers"
+    FILL = "fill"
     MODEL = "model"
     TREE = "tree"
     CLOCK = "clock"

@@ -21,6 +21,7 @@ from stablecast.protocols.contract.kernels import (
     no_attach,
     no_call,
     no_gone,
+    no_hear,
     no_joined,
     no_take,
 )
@@ -69,6 +70,8 @@ class Kernels:
     take: Kernel = no_take
     """``take(me, column, source, before, now, out)``: the prefix of a column, whose sender is ``source``, has
     grown beyond ``before`` here."""
+    hear: Kernel = no_hear
+    """``hear(me, source, now)``: a message of the data traffic has come from ``source``, a sign of life."""
     sends: Callable[[Sizes], int] = one_to_each
     """Most messages that one call sends."""
     arrays: Callable[[Sizes], int] | None = None
@@ -288,6 +291,11 @@ class Protocol:
     def takes(self) -> bool:
         """Whether it does something when a data message comes."""
         return self.kernels.take is not no_take
+
+    @property
+    def hears(self) -> bool:
+        """Whether messages of the data traffic are signs of life to it."""
+        return self.kernels.hear is not no_hear
 
     @property
     def told(self) -> bool:

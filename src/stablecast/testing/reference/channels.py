@@ -26,7 +26,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,12 +84,14 @@ class ChannelRun:
         null_delay: LossyDelay | None = None,
         audiences: tuple[tuple[int, ...], ...] = (),
         params: Mapping[str, int] | None = None,
+        received: Sequence[Sequence[int]] = (),
         messages_max: int = 1000,
         seed: int = 0,
     ) -> None:
         """Set up members; ``leaders`` are the senders, by column, and ``audiences`` their receivers.
 
         NULLs go by the data channels, or by ``null_delay``, lost and overtaking, where that is given.
+        ``received`` has what each member has of each column at the start, of data that was sent before it.
         """
         self.protocol = find_protocol(protocol)
         self.leaders = leaders
@@ -115,6 +117,10 @@ class ChannelRun:
         ]
         self._stable = [machine.me.stable.copy() for machine in self.machines]
         self._sent_at: list[list[int]] = [[0] for _ in leaders]
+        for machine, row in zip(self.machines, received, strict=bool(received)):
+            machine.me.received[:] = row
+        for column, leader in enumerate(leaders):
+            self._sent_at[column] *= 1 + int(self.machines[leader].me.received[column])
         self._last_arrival: Counter[tuple[int, int]] = Counter()
         self._sendings: Counter[tuple[int, int]] = Counter()
         self._entries = itertools.count()

@@ -76,6 +76,8 @@ class Seat:
     side: int = 0
     """Of a partition."""
     left: bool = False
+    joining_at_ps: int | None = None
+    """Since when it is on its way in."""
     base: NDArray[np.int64] | None = None
     """Of a member admitted later: what had been sent by then, which it need not have."""
 
@@ -103,7 +105,6 @@ def run_plain(setup: Setup, *, wire_log: bool = True, events_max: int = EVENTS_M
             raise TooLong(f"{setup.protocol_name}: not over after {events_max} events (seed {setup.seed})")
         if driver.stopped:
             break
-        driver.open_gate()
     return driver.summary()
 
 
@@ -131,14 +132,15 @@ class _Driver:
         self.seats = _make_seats(setup, self.network)
         self.events: list[Event] = []
         received = [seat.machine.me.received for seat in self.seats]
-        self.traffic = DataTraffic(setup, self.plan, self.network, received, self.events)
+        stable = [seat.machine.me.stable for seat in self.seats]
+        self.traffic = DataTraffic(setup, self.plan, self.network, received, stable, self.events)
         self.traffic.attach = self.attach
         self.opened = self.stopped = False
         self.faults_to_come = len(setup.schedule.faults)
         self.returning: int | None = None
-        self.waiting: list[Fault] = []
-        self.joined = 0
-        self.round_ended = False
+        self.join_times_ps: list[int] = []
+        self.begun = 0
+        """The newest round that a member that runs by timers has begun."""
         self.false_strikes = 0
         self.constructed = np.zeros(setup.tracked_count, np.int64)
         self.kind_bytes = setup.found_protocol.declaration.wire_bytes(setup.sizes)
@@ -190,11 +192,15 @@ class _Driver:
         if letter.kind < DATA:
             self.handle_protocol(member, letter)
         elif self.take_data(member, letter):
+            if self.plan.hears and letter.source != member:
+                seat.machine.hear(letter.source, self.calendar.now_ps)
             for rider in letter.riders:
                 if rider.dest in (GROUP, member):
                     self.handle_protocol(member, rider)
             if member == self.starter and self.plan.trigger == PRESSURE:
                 self.begin()
+            if self.plan.handlers and self.is_through(seat):
+                self.see_whether_over()
         self.set_timer(member)
 
     def take_data(self, member: int, letter: Letter) -> bool:
@@ -224,7 +230,7 @@ class _Driver:
         sent = seat.machine.receive(message, now_ps)
         self.after_call(member, sent, letter.depth)
         if self.returning is not None:
-            self.come_in(self.returning)
+            self.arrive_outside(self.returning)
         if member == self.starter:
             self.begin()
 
@@ -233,7 +239,11 @@ class _Driver:
         seat = self.seats[fault.member]
         self.faults_to_come -= 1
         if fault.what == JOIN:
-            self.let_in(fault)
+            seat.alive = True
+            if self.plan.book < 0:
+                seat.base = self.sent_so_far()
+            self.arrive_outside(fault.member)
+            self.set_timer(fault.member)
         elif fault.what == TELL:
             self.tell(fault)
         elif fault.what == TELL_JOINED:
@@ -282,47 +292,25 @@ class _Driver:
             self.planned -= not self.running
             self.call_start()
 
-    def let_in(self, fault: Fault) -> None:
-        """Let a member join, or wait for the next round where admission is limited."""
-        if 0 < self.plan.admit_per_round <= self.joined:
-            self.waiting.append(fault)
-            self.faults_to_come += 1
-            return
-        self.joined += 1
-        self.seats[fault.member].alive = True
-        if self.plan.book < 0:
-            self.seats[fault.member].base = self.sent_so_far()
-        self.come_in(fault.member)
-        self.set_timer(fault.member)
-
-    def open_gate(self) -> None:
-        """After a round those who wait to join may, as many as in any round."""
-        if not self.round_ended:
-            return
-        self.round_ended = False
-        if self.plan.admit_per_round:
-            self.joined = 0
-            waiting, self.waiting = self.waiting, []
-            for fault in waiting:
-                self.faults_to_come -= 1
-                self.let_in(fault)
-
-    def come_in(self, member: int) -> None:
-        """Give a member what the group has, and let it begin to take part."""
+    def arrive_outside(self, member: int) -> None:
+        """A member wants to take part; its protocol sees to what it needs for that."""
         self.returning = None
-        seat, me = self.seats[member], self.seats[member].machine.me
-        alive = [other.machine.me for other in self.seats if other.alive]
-        me.received[:] = np.max([other.received for other in alive], axis=0)
-        own = [number for number, column in enumerate(self.traffic.columns) if column.leader == member]
-        known = me.stable.copy()
-        for other in alive:
-            np.maximum(known, np.minimum(other.stable, me.received), out=known)
-        known[own] = me.stable[own]
-        me.stable[:] = known
-        seat.declared = me.stable.astype(np.int64)
-        if self.plan.messages_each:
-            self.traffic.catch_up(member, me.received, me.stable)
+        seat = self.seats[member]
+        seat.joining_at_ps = self.calendar.now_ps if self.keeps_book(member) else None
+        station = self.traffic.stations[member]
+        station.send_at_ps = max(station.send_at_ps, self.calendar.now_ps)
+        if not self.plan.messages_each:
+            alive = [other.machine.me.received for other in self.seats if other.alive]
+            seat.machine.me.received[:] = np.max(alive, axis=0)
         self.after_call(member, seat.machine.init(self.calendar.now_ps), 0)
+
+    def note_joined(self, member: int) -> None:
+        """Measure how long a member took to come in, once it counts itself in."""
+        seat = self.seats[member]
+        if seat.joining_at_ps is not None and self.statuses(member)[member] % 2:
+            self.join_times_ps.append(self.calendar.now_ps - seat.joining_at_ps)
+            seat.joining_at_ps = None
+            self.see_whether_over()
 
     def see_whether_over(self) -> None:
         """End a run of a protocol without a starter when every member is through and no fault is to come."""
@@ -330,11 +318,15 @@ class _Driver:
             self.stopped |= all(self.is_through(seat) for seat in self.seats if seat.alive)
 
     def is_through(self, seat: Seat) -> bool:
-        """Tell whether a member has all that the run is for."""
+        """Tell whether a member is in and has all that the run is for."""
+        if seat.joining_at_ps is not None:
+            return False
         if self.plan.executions:
             return seat.finished >= self.plan.executions
+        me = seat.machine.me
+        has = np.minimum(me.received, me.stable) if self.plan.handlers else me.stable
         return all(
-            seat.machine.me.stable[number] >= column.target
+            has[number] >= column.target
             for number, column in enumerate(self.traffic.columns)
             if self.seats[column.leader].alive
             and (not self.plan.knows_own or self.seats[column.leader] is seat)
@@ -478,6 +470,8 @@ class _Driver:
         self.note_changes(member)
         if self.ordinal(learned) > seat.learned and not self.plan.roundless:
             self.note_learned(member, self.ordinal(learned))
+        if seat.machine.begun:
+            self.note_begun_by_timers(seat.machine.begun)
         if self.check(member, declared=learned > 0) and self.plan.roundless:
             self.note_end_so_far()
             self.see_whether_over()
@@ -490,6 +484,16 @@ class _Driver:
                 self.planned += 1
                 if self.ordinal(finished) == len(self.started_at_ps):
                     self.running = False
+        self.note_joined(member)
+
+    def note_begun_by_timers(self, execution: int) -> None:
+        """The first member to begin a round: it may have rested since the one before ended."""
+        now_ps = self.calendar.now_ps
+        if self.begun < execution == len(self.started_at_ps):
+            self.begun = execution
+            self.started_at_ps[-1] = now_ps
+            if execution > 1:
+                self.start_gap_max_ps = max(self.start_gap_max_ps, now_ps - self.started_at_ps[-2])
 
     def note_end_so_far(self) -> None:
         """Measure up to now; the last call counts."""
@@ -555,7 +559,6 @@ class _Driver:
         if execution <= self.planned:
             return
         self.planned = execution
-        self.round_ended = True
         self.round_trip_max_ps = max(self.round_trip_max_ps, now_ps - self.started_at_ps[execution - 1])
         while len(self.started_at_ps) <= execution:
             gap_ps = now_ps + self.plan.pause_ps - self.started_at_ps[-1]
@@ -588,7 +591,7 @@ class _Driver:
             self.violation("a frontier changed without being declared", member)
         if not self.false_strikes and self.lacking(stable):
             self.violation("called stable while a member lacks it", member)
-        if self.setup.found_protocol.runs.status and len(self.statuses(member)):
+        if self.keeps_book(member):
             self.check_by_book(member, stable)
         seat.declared = stable.astype(np.int64)
         if self.plan.messages_each:
@@ -609,6 +612,10 @@ class _Driver:
             if own[j] % 2 and same and other.alive and (found & (stable > other.machine.me.received)).any():
                 self.violation("called stable while a member lacks it", member)
         np.maximum(self.constructed, stable, out=self.constructed)
+
+    def keeps_book(self, member: int) -> bool:
+        """Tell whether members know by status numbers who is in."""
+        return bool(self.setup.found_protocol.runs.status) and len(self.statuses(member)) > 0
 
     def statuses(self, member: int) -> NDArray[np.integer[Any]]:
         """Return the status numbers that a member has for all; none where members do not come and go."""
@@ -671,6 +678,7 @@ class _Driver:
             host_queue_max=network.host_queue_max(),
             dropped=network.dropped,
             false_suspicions=self.false_strikes,
+            join_times_ps=self.join_times_ps,
             lost=network.lost + self.traffic.lost + self.omitted,
             riders=self.traffic.rode,
             processed=[seat.sent + seat.received for seat in self.seats],

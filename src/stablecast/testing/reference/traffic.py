@@ -22,7 +22,7 @@ from stablecast.simulate.plain.letters import Letter
 from stablecast.simulate.plain.network import Network
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import PIGGYBACKS, Setup, sender_columns, sender_members
-from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, NAK, REQUEST, RIDERS_MAX, Plan
+from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, KEPT, NAK, REQUEST, RIDERS_MAX, Plan
 from stablecast.simulate.traffic import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
 
 Event = tuple[int, int, int, int, int, int]
@@ -59,6 +59,8 @@ class Station:
     index: int
     received: NDArray[np.integer[Any]]
     """The member's own array of received prefixes."""
+    stable: NDArray[np.integer[Any]]
+    """What it knows to be stable."""
     ahead: list[set[int]]
     """For each column, the numbers beyond the prefix that have arrived."""
     highest: list[int]
@@ -76,6 +78,8 @@ class Station:
     riders: list[Letter] = field(default_factory=list)
     rider_at_ps: int = NEVER
     draws: int = 0
+    asks: int = 0
+    """Requests that it has sent for what is stable."""
     held: int = 0
     held_max: int = 0
     held_since_ps: int = 0
@@ -123,6 +127,7 @@ class DataTraffic:
         plan: Plan,
         network: Network,
         received: list[NDArray[np.integer[Any]]],
+        stable: list[NDArray[np.integer[Any]]],
         events: list[Event],
     ) -> None:
         self.plan = plan
@@ -135,8 +140,8 @@ class DataTraffic:
         self.columns = _make_columns(setup) if plan.messages_each else []
         width = len(self.columns)
         self.stations = [
-            Station(i, row, [set() for _ in range(width)], [0] * width, [None] * width, plan.buffer + 1)
-            for i, row in enumerate(received)
+            Station(i, *rows, [set() for _ in range(width)], [0] * width, [None] * width, plan.buffer + 1)
+            for i, rows in enumerate(zip(received, stable, strict=True))
         ]
         self.rode = 0
         self.lost = 0
@@ -247,17 +252,6 @@ class DataTraffic:
             born_ps=column.born_ps[seq],
         )
 
-    def catch_up(
-        self, member: int, received: NDArray[np.integer[Any]], stable: NDArray[np.integer[Any]]
-    ) -> None:
-        """Forget what a member had beyond its prefix: it was given what the group has."""
-        station = self.stations[member]
-        station.send_at_ps = max(station.send_at_ps, self.now_ps)
-        for column in range(len(self.columns)):
-            station.ahead[column].clear()
-            station.highest[column] = max(station.highest[column], int(received[column]))
-        station.hold(int((received - stable).sum()) - station.held, self.now_ps)
-
     def offer_ride(self, letter: Letter) -> bool:
         """Let a stability message wait for its sender's next data message, if that is worth it.
 
@@ -305,7 +299,7 @@ class DataTraffic:
     def take_in(self, member: int, letter: Letter) -> bool:
         """Take in a message of the data traffic at a member; tell whether it got through."""
         station, column = self.stations[member], self.columns[letter.column]
-        if letter.kind == DATA:
+        if letter.kind in (DATA, KEPT):
             if self._loses(station, letter):
                 return False
             self._take(station, column, letter)
@@ -313,14 +307,22 @@ class DataTraffic:
             station.highest[column.number] = max(station.highest[column.number], letter.last)
             self._ask(station, column.number)
         elif letter.kind == NAK:
-            first = letter.first if self.plan.faulty else max(letter.first, column.stable + 1)
-            for seq in range(first, letter.last + 1):
-                copy = self._data(column, seq, letter.source)
-                copy.born_ps = copy.born_ps if seq > column.stable else self.now_ps
-                self.network.post(copy)
+            self._answer(station, column, letter)
         else:
             self._take_request(column, letter.born_ps)
         return True
+
+    def _answer(self, station: Station, column: Column, letter: Letter) -> None:
+        """Send copies of what a receiver lacks: of what is held here since it is not stable, or is kept."""
+        leads = column.leader == station.index
+        for seq in range(letter.first, letter.last + 1):
+            held = leads and seq > column.stable
+            if held:
+                self.network.post(self._data(column, seq, letter.source))
+            elif self.plan.handlers and seq <= station.received[column.number]:
+                copy = self._data(column, seq, letter.source)
+                copy.kind, copy.source, copy.born_ps = KEPT, station.index, self.now_ps
+                self.network.post(copy)
 
     def _loses(self, station: Station, letter: Letter) -> bool:
         """Draw whether a receiver loses a multicast data message."""
@@ -356,9 +358,21 @@ class DataTraffic:
         station.nak_at_ps = min(station.nak_at_ps, asked_at_ps + self.plan.nak_ps)
         if not asked:
             size = self.plan.header_bytes + 2 * self.plan.entry_bytes
-            leader = self.columns[column].leader
+            whom = self._whom_to_ask(station, column)
             first, last = missing[0], missing[-1]
-            self.network.post(Letter(NAK, station.index, leader, size, column=column, first=first, last=last))
+            self.network.post(Letter(NAK, station.index, whom, size, column=column, first=first, last=last))
+
+    def _whom_to_ask(self, station: Station, column: int) -> int:
+        """Return its sender, or for what is stable the next of those who keep it."""
+        leader: int = self.columns[column].leader
+        keepers = [*range(self.plan.handlers), leader]
+        if station.received[column] >= station.stable[column] or len(keepers) == 1:
+            return leader
+        while True:
+            keeper: int = keepers[(station.index + station.asks) % len(keepers)]
+            station.asks += 1
+            if keeper != station.index:
+                return keeper
 
     def hear_of(self, member: int, column: int, number: int) -> None:
         """A member that was not waited for learns, from what is stable, that it lacks something."""
