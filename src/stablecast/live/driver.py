@@ -15,7 +15,7 @@ from stablecast.membership.view import Address
 
 TIMER_SLACK_S = 0.0002
 LATER_S = 0.002
-"""By how much a timer has to be due later than it is set for to be set anew: for less, it goes off in vain."""
+"""A timer is set anew if it is due later by this much: for less, it goes off in vain."""
 
 
 class Listener(Protocol):
