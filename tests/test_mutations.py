@@ -138,8 +138,8 @@ MUTATIONS = {
     "gsgc enters a round without itself": (
         "gsgc",
         "protocols/gsgc.py",
-        "        end_round(me, message.round - 1, out)\n",
-        "        end_round(me, message.round - 1, out)\n        me.M[:], me.W[:] = message.M, message.W\n",
+        "        start_round(me, now)\n    take_late(me)\n",
+        "        start_round(me, now)\n    me.M[:], me.W[:] = message.M, message.W\n    take_late(me)\n",
     ),
     "gsgc takes the last array for the minimum": (
         "gsgc",
@@ -168,7 +168,7 @@ MUTATIONS = {
     "gsgc waits for members that were struck off": (
         "gsgc-crash",
         "protocols/_gossip_members.py",
-        "        if _is_in(me, j) and not has(me.W, j):\n",
+        "        if is_in(me, j) and not has(me.W, j):\n",
         "        if not has(me.W, j):\n",
     ),
     "cubefulldist forgets a neighbour's minimum": (

@@ -158,23 +158,23 @@ def test_the_summary_is_that_of_the_whole_trace(watched, whole):
 
 
 def test_what_came_too_late_had_everything_computed_anew_with_twice_the_patience(watched):
-    assert [(told["rebuilt"], told["delay_us"]) for told in watched.told] == [
-        (0, PATIENCE.delay_us),
-        (1, 2 * PATIENCE.delay_us),
-        (1, 2 * PATIENCE.delay_us),
-    ], f"seed {SEED}"
-    assert sum("computing everything anew" in line for line in watched.lines) == 1
+    rebuilt = [told["rebuilt"] for told in watched.told]
+    # What is late by a part is so in any trace; the random group may have something late in the last part.
+    assert rebuilt[:2] == [0, 1], f"seed {SEED}"
+    assert rebuilt[2] in (1, 2), f"seed {SEED}"
+    assert [told["delay_us"] for told in watched.told] == [PATIENCE.delay_us << k for k in rebuilt]
+    assert sum("computing everything anew" in line for line in watched.lines) == rebuilt[-1]
 
 
 def test_what_is_stable_leaves_the_state(watched):
     events, carried = ([told[name] for told in watched.told] for name in ("events", "carried_rows"))
     assert events[2] > 2.5 * events[0]
     # Of the healthy group only what is newer than the watermark; of the others, less than all.
-    most = EVENTS_A_MESSAGE * (2 * PATIENCE.delay_us // GAP_US + 5) + 1200
-    assert max(carried) < most, f"seed {SEED}"
+    newer = EVENTS_A_MESSAGE * (watched.told[-1]["delay_us"] // GAP_US + 5)
+    assert max(carried) < newer + 1200, f"seed {SEED}"
     events = pq.read_table(watched.out / stored(watched.out).version.kept["events"])
     healthy = events.filter(pc.equal(events["group"].cast(pa.string()), "healthy"))
-    assert len(healthy) <= EVENTS_A_MESSAGE * (2 * PATIENCE.delay_us // GAP_US + 5)
+    assert len(healthy) <= newer
 
 
 def test_other_settings_and_an_output_in_use_are_refused(watched):
