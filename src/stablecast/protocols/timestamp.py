@@ -16,6 +16,12 @@ Why it is safe
 Clocks
     ``physical``: skew costs latency, never safety.  ``logical`` and ``hybrid``: acknowledgements carry their
     sender's clock as a second number, without which an idle member's clock would stand still.
+Connections
+    With ``ack_to`` senders, receivers may connect and disconnect while the group runs.  One number
+    acknowledges all senders, so a receiver counts a sender from its ASK on, with what it acknowledges then
+    as the sender's timestamp, and acknowledges no more until the sender's first message above it (ACCEPT)
+    has come.  A sender counts a receiver from such a message on.  With ``no_rules`` each side counts whom it
+    has heard of, which is not safe.
 When a member is gone
     Nobody waits for it any more, neither for its acknowledgements nor for its messages.  What it sent and is
     not yet known to be stable stays so: others' acknowledgements no longer speak of it.  Acknowledgements
@@ -34,20 +40,38 @@ from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from stablecast.errors import InvalidInput
-from stablecast.frontier.tournament import least_of, raise_number, tournament_size
+from stablecast.frontier.tournament import least_of, raise_number, set_number, tournament_size
+from stablecast.protocols._connections import (
+    CHANNELS,
+    IN,
+    WAITING,
+    Connected,
+    begin_connected,
+    check_channels,
+    count_in,
+    is_awaited,
+    is_counted,
+    is_new,
+    leave_receiver,
+    leave_sender,
+    part_for_good,
+    place_connected,
+    want,
+)
 from stablecast.protocols._receivers import (
     ACK_EVERY,
     ACK_TO,
     THE_ONLY_EXECUTION,
     TO_ALL,
-    Receiver,
     draw_phase,
     has_receiver,
     hears,
-    place_receivers,
 )
 from stablecast.protocols.contract import (
     CHOICE,
+    CLOSE_AT_RECEIVER,
+    CONNECT,
+    FLAG,
     GROUP,
     NEVER,
     REAL,
@@ -72,6 +96,7 @@ from stablecast.protocols.contract import (
     hidden,
     kernel,
     number,
+    open_channel,
     send,
     set_timer,
     sources,
@@ -107,7 +132,7 @@ def _clock_bytes(sizes: Sizes) -> int:
     return 0 if sizes.params["clock"] == PHYSICAL else _stamp_bytes(sizes)
 
 
-class State(Receiver):
+class State(Connected):
     """A member's clock, what it has of each sender, and what each member has acknowledged."""
 
     last: Number
@@ -152,11 +177,29 @@ class NULL(NamedTuple):
     number: Number
 
 
+class ASK(NamedTuple):
+    """A receiver connects: its first acknowledgement to a sender, repeated until an answer comes."""
+
+    connection: Number
+    told: Annotated[int, number(_stamp_bytes)]
+
+
+class ACCEPT(NamedTuple):
+    """The sender's first message to a receiver: like a NULL, with the last message that is not for it."""
+
+    connection: Number
+    column: Column
+    first: Number
+    stamp: Annotated[int, number(_stamp_bytes)]
+    number: Number
+
+
 @kernel
 def init(me: State, now: int, out: Outbox) -> None:
     """Set the clock, find out whom to wait for, and choose the phases of one's own timers."""
     me.offset = draw_offset_ps(me.seed, me.number, me.params.offsets)
     me.drift = draw_drift_ppb(me.seed, me.number, me.params.drift)
+    begin_connected(me)
     for column in range(me.received.size):
         if not hears(me, column):
             me.have[column] = NEVER
@@ -200,7 +243,7 @@ def tick(me: State, now: int) -> int:
 def look_at(me: State, column: int) -> None:
     """Bring up to date what this member has of a sender: data, and a NULL whose number it has reached."""
     have = me.have[column]
-    if have == NEVER:
+    if have == NEVER or (me.params.channels and me.phase[column] != IN):
         return
     if me.received[column] > 0:
         have = max(have, attached(me, column, me.received[column], 0))
@@ -234,9 +277,13 @@ def acknowledge(me: State, now: int, out: Outbox) -> None:
     for column in range(me.received.size):
         least = min(least, me.have[column])
     me.operations += me.received.size
+    if least < NEVER:
+        me.told = max(me.told, least)
+    if me.params.channels:
+        acknowledge_on_channels(me, clock, out)
+        return
     if least == NEVER:
         return
-    me.told = max(me.told, least)
     if me.params.ack_to == TO_ALL:
         send(out, GROUP, ACK(me.gone, me.told, clock))
     else:
@@ -245,6 +292,16 @@ def acknowledge(me: State, now: int, out: Outbox) -> None:
                 send(out, sender, ACK(me.gone, me.told, clock))
     if me.whole:
         take_acknowledgement(me, me.number, me.told, out)
+
+
+@kernel
+def acknowledge_on_channels(me: State, clock: int, out: Outbox) -> None:
+    """Acknowledge to the senders that one is connected to; ask those again that have not answered."""
+    for column in range(me.received.size):
+        if me.phase[column] == IN:
+            send(out, me.peers[column], ACK(me.gone, me.told, clock))
+        elif me.phase[column] == WAITING:
+            send(out, me.peers[column], ASK(me.connection[column], me.told))
 
 
 @kernel
@@ -281,7 +338,7 @@ def declare(me: State, out: Outbox) -> None:
 def on_null(me: State, source: int, message: NULL, now: int, out: Outbox) -> None:
     """Keep the newest NULL of a sender; it counts when the data before it has come."""
     column = message.column
-    if source == me.number:
+    if source == me.number or (me.params.channels and me.phase[column] != IN):
         return
     look_at(me, column)
     if message.stamp > me.null_stamp[column] and me.null_number[column] != FROZEN:
@@ -294,12 +351,82 @@ def on_null(me: State, source: int, message: NULL, now: int, out: Outbox) -> Non
 def gone(me: State, member: int, column: int, now: int, out: Outbox) -> None:
     """Wait neither for acknowledgements nor for messages of a member that is gone."""
     me.gone += 1 + int(uniform(0, PROTOCOL_STREAM + member, 0) * (1 << 50))
+    part_for_good(me, member, column)
     raise_number(me.acked, member, NEVER)
     if column >= 0:
         me.have[column] = NEVER
         me.null_number[column] = FROZEN
     if least_of(me.acked) > me.frontier:
         declare(me, out)
+
+
+@kernel
+def channel(me: State, what: int, member: int, column: int, connection: int, now: int, out: Outbox) -> None:
+    """Connect to a sender, or take note that a connection is closed."""
+    if what == CONNECT:
+        if want(me, column, connection):
+            connect(me, member, column, connection, now, out)
+    elif what == CLOSE_AT_RECEIVER:
+        if leave_sender(me, column, connection):
+            me.have[column] = NEVER
+    elif leave_receiver(me, member, connection):
+        raise_number(me.acked, member, NEVER)
+        if least_of(me.acked) > me.frontier:
+            declare(me, out)
+
+
+@kernel
+def connect(me: State, member: int, column: int, connection: int, now: int, out: Outbox) -> None:
+    """Acknowledge to a sender for the first time; from then on it counts (rule 2)."""
+    tick(me, now)
+    least = NEVER
+    for k in range(me.received.size):
+        least = min(least, me.have[k])
+    if least < NEVER:
+        me.told = max(me.told, least)
+    if not me.params.no_rules:
+        me.have[column] = me.told
+    send(out, member, ASK(connection, me.told))
+
+
+@kernel
+def on_ask(me: State, source: int, message: ASK, now: int, out: Outbox) -> None:
+    """Count a receiver in with a message above what it has acknowledged (rule 4), which is the answer.
+
+    A sender whose clock is behind does not answer yet; the receiver asks again.
+    """
+    if not me.params.channels or me.column < 0:
+        return
+    me.last = merge(me.params.clock, me.last, message.told)
+    if is_new(me, source, message.connection):
+        stamp = tick(me, now)
+        if stamp <= message.told and not me.params.no_rules:
+            return
+        count_in(me, source, message.connection, out)
+        set_number(me.acked, source, message.told)
+        answer(me, source, message.connection, stamp, out)
+    elif is_counted(me, source, message.connection):
+        answer(me, source, message.connection, tick(me, now), out)
+        take_acknowledgement(me, source, message.told, out)
+
+
+@kernel
+def answer(me: State, source: int, connection: int, stamp: int, out: Outbox) -> None:
+    """Send a receiver its first message."""
+    send(out, source, ACCEPT(connection, me.column, me.first[source], stamp, me.received[me.column]))
+
+
+@kernel
+def on_accept(me: State, source: int, message: ACCEPT, now: int, out: Outbox) -> None:
+    """Take a sender's messages from now on; this is the first of them."""
+    column = message.column
+    if is_awaited(me, column, message.connection):
+        me.phase[column] = IN
+        me.null_stamp[column] = message.stamp
+        me.null_number[column] = message.number
+        if me.params.no_rules:
+            me.have[column] = 0
+        open_channel(out, column, message.first)
 
 
 def resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
@@ -319,6 +446,9 @@ def check(values: Mapping[str, int]) -> None:
             " drift_ppm or sync_s)"
         )
     check_clocks(skew, drift, sync)
+    check_channels(values)
+    if values["no_rules"] and not values[CHANNELS.name]:
+        raise InvalidInput("no_rules changes nothing without connections (give connects_per_s, or faults)")
 
 
 PROTOCOL = Protocol(
@@ -330,8 +460,9 @@ PROTOCOL = Protocol(
         attach=attach,
         attached=lambda sizes: 1,
         timer=timer,
-        receive={ACK: on_ack, NULL: on_null},
+        receive={ACK: on_ack, NULL: on_null, ASK: on_ask, ACCEPT: on_accept},
         gone=gone,
+        channel=channel,
         sends=lambda sizes: 2 if sizes.params["ack_to"] == TO_ALL else sizes.tracked + 2,
         arrays=lambda sizes: 1,
     ),
@@ -394,6 +525,14 @@ PROTOCOL = Protocol(
         ),
         ACK_TO,
         Parameter(
+            "no_rules",
+            FLAG,
+            False,
+            "Leave out the rules for connections: a receiver counts the senders that it has heard, a sender"
+            " the receivers that it has opened a channel to. Unsafe; what goes wrong is counted.",
+            role=Role.UNSAFE,
+        ),
+        Parameter(
             "stamp_bytes",
             WHOLE,
             8,
@@ -403,9 +542,10 @@ PROTOCOL = Protocol(
             most=64,
         ),
         hidden("offsets", Role.DERIVED),
+        CHANNELS,
         hidden("ahead", Role.AHEAD),
     ),
     resolve=resolve,
     check=check,
-    places=place_receivers,
+    places=place_connected,
 )

@@ -95,6 +95,8 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         "roundless": not protocol.runs.in_rounds,
         "knows_own": protocol.runs.knows(setup.sizes) == "own",
         "audiences": bool(setup.audiences),
+        "channels": setup.has_channels,
+        "lenient": setup.is_lenient,
         "group_senders": setup.column_count < setup.sender_count,
         "tracing": trace and traffic.messages > 0,
         "wire_log": wire_log,
@@ -199,6 +201,7 @@ def _lengths(setup: Setup, protocol: Protocol, plan: Plan) -> dict[str, int]:
         "remembering": members if plan.changed_only else 1,
         "remembered_kinds": len(protocol.kinds) if plan.changed_only else 1,
         "streams": members * len(protocol.kinds) if plan.changed_only else 1,
+        "pairs": setup.column_count * members if plan.channels else 1,
         "faults": max(len(setup.schedule.faults), 1),
     }
 
@@ -237,7 +240,10 @@ def _make_group(setup: Setup, protocol: Protocol, rows: Rows, lengths: dict[str,
     )
     for record, fault in zip(group.faults, setup.schedule.faults, strict=False):
         record.at, record.what = fault.at_ps, fault.what
-        record.member, record.side = fault.member, fault.side
+        record.member, record.side, record.number = fault.member, fault.side, fault.number
+    if setup.has_channels:
+        group.pairs.wanted = group.pairs.required = group.audience.ravel()
+        group.pairs.since = -1
     return group
 
 

@@ -28,6 +28,8 @@ GOSSIP_ONLY = (
     "join_max_us",
 )
 """What only protocols that run in steps have."""
+CONNECTIONS_ONLY = ("connects", "connect_mean_us", "connect_max_us", "early")
+"""What only runs in which receivers connect have."""
 LISTS = ("peaks", "places")
 """What a delivery has for each member and message."""
 
@@ -155,6 +157,14 @@ class Result:
     """From its wanting to, by the faults or because it found itself struck off, to its taking part: mean."""
     join_max_us: float | None = None
     """The longest of those times."""
+    connects: int = 0
+    """Receivers that connected to a sender during the run and were let in."""
+    connect_mean_us: float | None = None
+    """From a receiver's wanting to connect to its taking the sender's messages: mean."""
+    connect_max_us: float | None = None
+    """The longest of those times."""
+    early: int = 0
+    """With ``no_rules``: messages called stable that a receiver lacked, once for each receiver."""
     traffic: TrafficResult | None = None
     delivery: Delivery | None = None
     """Of a protocol that delivers messages itself."""
@@ -167,6 +177,9 @@ class Result:
         del values["processed"]
         if self.tpr_us is None:
             for name in GOSSIP_ONLY:
+                del values[name]
+        if self.connects == 0:
+            for name in CONNECTIONS_ONLY:
                 del values[name]
         if self.traffic is None:
             del values["traffic"]
@@ -271,6 +284,10 @@ def collect(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows, wall_s: floa
         joins=int(counts.joins),
         join_mean_us=_us(counts.join_sum / counts.joins) if counts.joins else None,
         join_max_us=_us(int(counts.join_max)) if counts.joins else None,
+        connects=int(counts.connects),
+        connect_mean_us=_us(counts.connect_sum / counts.connects) if counts.connects else None,
+        connect_max_us=_us(int(counts.connect_max)) if counts.connects else None,
+        early=int(counts.early),
         traffic=_collect_traffic(sim) if setup.traffic.messages else None,
         delivery=_collect_delivery(setup, protocol, sim, rows),
     )

@@ -15,6 +15,7 @@ from stablecast.errors import InvalidInput
 from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols import protocol_names
 from stablecast.protocols.contract import Protocol, Role, Sizes
+from stablecast.simulate.connecting import changes_of, drawn_changes, with_connections
 from stablecast.simulate.costs import Costs
 from stablecast.simulate.faults import CRASH, LEAVE, Schedule, read_schedule, with_detector
 from stablecast.simulate.knobs import FAULTS, NETWORK, RUN, STRUCTURE, TRAFFIC, TRIGGER, check_knobs, knob
@@ -210,12 +211,14 @@ class Setup:
     faults: str = knob(
         "",
         "What happens to members, with times in milliseconds: 'crash 3 at 5000; leave 4,7 at 6000; join 2 at"
-        " 9000; partition 0-49 from 1000 to 8000'.",
+        " 9000; partition 0-49 from 1000 to 8000; connect 7 to 0 at 500; disconnect 7 from 0 at 900; drop"
+        " 3 by 0 at 950'.",
         panel=FAULTS,
     )
     detect_ms: float = knob(
         0.0,
-        "Milliseconds after a crash or a join at which all other members are told of it; below 0 for never.",
+        "Milliseconds after a crash or a join at which all other members are told of it, and after the end of"
+        " a connection at which its other side is; below 0 for never.",
         panel=FAULTS,
     )
     detect_spread_ms: float = knob(
@@ -223,6 +226,19 @@ class Setup:
         "Each member is told up to so many milliseconds later, drawn by the seed.",
         panel=FAULTS,
         least=0,
+    )
+    connects_per_s: float = knob(
+        0.0,
+        "Receivers that connect to a sender in a second, in the whole group, drawn by the seed while senders"
+        " have something to send; besides those of --receivers.",
+        panel=FAULTS,
+        least=0,
+    )
+    connected_ms: float = knob(
+        500.0,
+        "Milliseconds after which such a receiver disconnects, on average; drawn by the seed.",
+        panel=FAULTS,
+        above=0,
     )
     placement: str | None = knob(
         None,
@@ -308,8 +324,20 @@ class Setup:
         if self.param(Role.FILL, 0) > 0 and self.traffic.messages == 0:
             option = protocol.having(Role.FILL)[0].option_name
             raise InvalidInput(f"{option} needs data traffic (give messages above 0)")
+        self._check_connections()
         if protocol.runs.by_timers and self.trigger.kind != "immediate":
             raise InvalidInput(f"{protocol.name} needs no trigger (leave trigger out)")
+
+    def _check_connections(self) -> None:
+        if not self.has_channels:
+            return
+        if not self.found_protocol.connects:
+            names = ", ".join(protocol_names(lambda found: found.connects))
+            raise InvalidInput(
+                f"receivers cannot connect to senders in {self.protocol_name} (accepted: {names})"
+            )
+        if self.receivers is None:
+            raise InvalidInput("receivers connect to senders that they do not receive from (give receivers)")
 
     def _check_joins(self, silence: int) -> None:
         protocol = self.found_protocol
@@ -370,9 +398,39 @@ class Setup:
         """The faults, read, with what a failure detector tells of them."""
         members = self.topology.member_count
         read = read_schedule(self.faults, members)
+        if self.has_channels and self.receivers is not None:
+            read = self._connected(read)
         if not self.is_told:
             return read
         return with_detector(read, members, self.detect_ms, spread_ms=self.detect_spread_ms, seed=self.seed)
+
+    def _connected(self, read: Schedule) -> Schedule:
+        """Add what is drawn of connections, and what is told of them."""
+        leaders = sender_members(self).tolist()
+        drawn = []
+        if self.connects_per_s > 0:
+            drawn = drawn_changes(
+                leaders,
+                self.audiences,
+                self.topology.member_count,
+                per_s=self.connects_per_s,
+                lasting_ms=self.connected_ms,
+                until_ms=1000 * self.traffic.messages / self.traffic.rate_per_s,
+                seed=self.seed,
+            )
+        both = dataclasses.replace(read, faults=tuple(sorted([*read.faults, *drawn])))
+        return with_connections(both, leaders, self.audiences, self.detect_ms)
+
+    @cached_property
+    def has_channels(self) -> bool:
+        """Whether receivers connect to senders, or disconnect from them, during the run."""
+        asked = changes_of(read_schedule(self.faults, self.topology.member_count))
+        return self.connects_per_s > 0 or bool(asked)
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether what is called stable too early is counted, and does not end the run."""
+        return self.param(Role.UNSAFE, 0) > 0
 
     @property
     def is_told(self) -> bool:
@@ -410,6 +468,8 @@ class Setup:
         values = {Role.EXECUTIONS: self.execution_count, Role.ENTRY_BYTES: self.costs.entry_bytes}
         if self.schedule.initial < self.topology.member_count:
             values[Role.INITIAL] = self.schedule.initial
+        if self.has_channels:
+            values[Role.CHANNELS] = 1
         if self.cast is not None:
             values[Role.RELAY] = int(self.cast == RELAY)
         if self.delivery is not None:

@@ -171,7 +171,7 @@ def handle_data(sim: Sim, member: int, message: int, now: int) -> bool:
     elif record.kind == HEARTBEAT:
         highest = sim.highest
         highest[member, record.column] = max(highest[member, record.column], record.last)
-        _ask(sim, member, record.column, now)
+        ask_for(sim, member, record.column, now)
     elif record.kind == NAK:
         _answer(sim, member, message, now)
     else:
@@ -202,11 +202,11 @@ def _take(sim: Sim, member: int, message: int, now: int) -> None:
         sim.counts.delivery_max = max(sim.counts.delivery_max, now - record.born)
         if sim.tracing:
             note(sim, RECEIVE_EVENT, now, member, column, seq, sim.data_bytes)
-    _ask(sim, member, column, now)
+    ask_for(sim, member, column, now)
 
 
 @kernel
-def _ask(sim: Sim, member: int, column: int, now: int) -> None:
+def ask_for(sim: Sim, member: int, column: int, now: int) -> None:
     """Ask for the first missing range of a column, unless that was asked for a short while ago."""
     if not is_missing(sim.received[member], sim.highest[member], column):
         return
@@ -250,7 +250,7 @@ def _whom_to_ask(sim: Sim, member: int, column: int) -> int:
 def hear_of(sim: Sim, member: int, column: int, number: int, now: int) -> None:
     """A member that was not waited for learns, from what is stable, that it lacks something."""
     sim.highest[member, column] = max(sim.highest[member, column], number)
-    _ask(sim, member, column, now)
+    ask_for(sim, member, column, now)
 
 
 @kernel
@@ -258,7 +258,7 @@ def ask_again(sim: Sim, member: int, now: int) -> None:
     """Repeat the requests of a member that are due."""
     sim.members[member].nak_at = NEVER
     for column in range(sim.columns.size):
-        _ask(sim, member, column, now)
+        ask_for(sim, member, column, now)
 
 
 @kernel

@@ -23,10 +23,31 @@ from stablecast.compiling.views import BY_KIND
 from stablecast.errors import SafetyViolation, StablecastError
 from stablecast.multicast.bimodal_result import Delivery
 from stablecast.overlays import contract_tree
-from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
+from stablecast.protocols.contract import (
+    CLOSE_AT_RECEIVER,
+    CLOSE_AT_SENDER,
+    GROUP,
+    Machine,
+    Received,
+    Sent,
+    Surroundings,
+)
+from stablecast.protocols.contract import CONNECT as TO_CONNECT
 from stablecast.protocols.layers.succession import REIGN
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
-from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, TELL_JOINED, Fault
+from stablecast.simulate.faults import (
+    CONNECT,
+    CRASH,
+    DISCONNECT,
+    DROP,
+    JOIN,
+    LEAVE,
+    LOSE_SENDER,
+    MOVE,
+    TELL,
+    TELL_JOINED,
+    Fault,
+)
 from stablecast.simulate.plain.calendar import Calendar, Entry
 from stablecast.simulate.plain.letters import Letter
 from stablecast.simulate.plain.network import Network
@@ -36,6 +57,7 @@ from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
 from stablecast.simulate.traffic import HANDLE_EVENT
 from stablecast.testing.reference.changes import Kept, Stream, WentBack, whole
+from stablecast.testing.reference.channels_between import Links
 from stablecast.testing.reference.result import PlainRun, PlainTraffic, Stacked
 from stablecast.testing.reference.traffic import DataTraffic, Event
 
@@ -135,6 +157,9 @@ class _Driver:
         stable = [seat.machine.me.stable for seat in self.seats]
         self.traffic = DataTraffic(setup, self.plan, self.network, received, stable, self.events)
         self.traffic.attach = self.attach
+        self.links = Links(setup.audiences)
+        self.early = 0
+        """Messages called stable that a receiver lacked, where such are only counted."""
         self.opened = self.stopped = False
         self.faults_to_come = len(setup.schedule.faults)
         self.returning: int | None = None
@@ -248,6 +273,8 @@ class _Driver:
             self.tell(fault)
         elif fault.what == TELL_JOINED:
             self.tell_joined(fault)
+        elif fault.what >= CONNECT:
+            self.change_connection(fault)
         elif fault.what == MOVE:
             seat.side = fault.side
         elif seat.alive:
@@ -281,6 +308,47 @@ class _Driver:
         if seat.alive:
             self.after_call(fault.member, seat.machine.joined(fault.side, self.calendar.now_ps), 0)
             self.set_timer(fault.member)
+
+    def change_connection(self, fault: Fault) -> None:
+        """Something happens to a connection, at one of its ends."""
+        seat, now_ps = self.seats[fault.member], self.calendar.now_ps
+        if not seat.alive:
+            return
+        at_receiver = fault.what in (CONNECT, DISCONNECT, LOSE_SENDER)
+        sender, receiver = (fault.side, fault.member) if at_receiver else (fault.member, fault.side)
+        column = self.column_of(sender)
+        what = CLOSE_AT_RECEIVER if at_receiver else CLOSE_AT_SENDER
+        if fault.what == CONNECT:
+            what = TO_CONNECT
+            self.links.connect(column, receiver, now_ps)
+        elif at_receiver:
+            self.links.close(column, receiver)
+            self.traffic.shut(receiver, column)
+        elif fault.what == DROP:
+            self.links[column, receiver].after = None
+        sent = seat.machine.channel(what, fault.side, column, fault.number, now_ps)
+        self.after_call(fault.member, sent, 0)
+        self.set_timer(fault.member)
+
+    def column_of(self, sender: int) -> int:
+        """Return the column that a sender's messages are numbered in."""
+        led = self.traffic.stations[sender].column
+        assert led is not None
+        return led.number
+
+    def note_connections(self, member: int) -> None:
+        """Note a receiver that was counted in, or that begins to take messages."""
+        counted, opened = self.seats[member].machine.counted, self.seats[member].machine.opened
+        if counted is not None:
+            self.links.count(self.column_of(member), *counted)
+        if opened is not None:
+            self.links.open(opened[0], member, self.calendar.now_ps)
+            self.traffic.open(member, *opened)
+            self.see_whether_over()
+
+    def is_connecting(self, member: int) -> bool:
+        """Tell whether a member waits to be let in by a sender that is there."""
+        return any(self.seats[self.traffic.columns[c].leader].alive for c in self.links.waited_for(member))
 
     def take_over(self, member: int) -> None:
         """Make a member the starter; it begins anew what another one left behind."""
@@ -319,7 +387,7 @@ class _Driver:
 
     def is_through(self, seat: Seat) -> bool:
         """Tell whether a member is in and has all that the run is for."""
-        if seat.joining_at_ps is not None:
+        if seat.joining_at_ps is not None or self.is_connecting(self.seats.index(seat)):
             return False
         if self.plan.executions:
             return seat.finished >= self.plan.executions
@@ -468,6 +536,7 @@ class _Driver:
         for each in sent:
             self.send(member, each, depth + 1)
         self.note_changes(member)
+        self.note_connections(member)
         if self.ordinal(learned) > seat.learned and not self.plan.roundless:
             self.note_learned(member, self.ordinal(learned))
         if seat.machine.begun:
@@ -566,8 +635,20 @@ class _Driver:
             self.started_at_ps.append(now_ps + self.plan.pause_ps)
         self.stopped |= self.plan.stop_at_first and execution == self.plan.executions
 
-    def lacking(self, stable: NDArray[np.integer[Any]]) -> bool:
+    def too_early(self, before: NDArray[np.int64], stable: NDArray[np.integer[Any]]) -> int:
+        """Return how many messages are newly called stable that connected receivers lack, once for each."""
+        found = 0
+        for column in np.flatnonzero(stable > before).tolist():
+            for member, after in self.links.required(column):
+                if self.seats[member].required:
+                    has = max(int(self.seats[member].machine.me.received[column]), after, int(before[column]))
+                    found += max(int(stable[column]) - has, 0)
+        return found
+
+    def lacking(self, before: NDArray[np.int64], stable: NDArray[np.integer[Any]]) -> bool:
         """Tell whether someone lacks a message that is for it and that is called stable."""
+        if self.plan.channels:
+            return self.too_early(before, stable) > 0
         for i, other in enumerate(self.seats):
             if other.required:
                 lacks = stable > other.has()
@@ -589,7 +670,9 @@ class _Driver:
             self.violation("a frontier went back", member)
         if not declared:
             self.violation("a frontier changed without being declared", member)
-        if not self.false_strikes and self.lacking(stable):
+        if self.plan.lenient:
+            self.early += self.too_early(before, stable)
+        elif not self.false_strikes and self.lacking(before, stable):
             self.violation("called stable while a member lacks it", member)
         if self.keeps_book(member):
             self.check_by_book(member, stable)
@@ -679,6 +762,8 @@ class _Driver:
             dropped=network.dropped,
             false_suspicions=self.false_strikes,
             join_times_ps=self.join_times_ps,
+            connect_times_ps=self.links.times_ps,
+            early=self.early,
             lost=network.lost + self.traffic.lost + self.omitted,
             riders=self.traffic.rode,
             processed=[seat.sent + seat.received for seat in self.seats],

@@ -55,6 +55,8 @@ class PlainRun:
     host_queue_max: int
     dropped: int
     false_suspicions: int
+    connect_times_ps: list[int]
+    early: int
     join_times_ps: list[int]
     """How long members took to come in after the start, or again."""
     lost: int

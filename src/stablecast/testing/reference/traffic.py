@@ -133,7 +133,8 @@ class DataTraffic:
         self.plan = plan
         self.network = network
         self.events = events
-        self.audiences = setup.audiences
+        self.audiences = [set(audience) for audience in setup.audiences]
+        """For each column, the members that take its messages now; empty if everyone does."""
         self.attach: Callable[[int, int, int], int] = _attach_nothing
         """Called with a member, its column and the number of a message to send; returns bytes to add."""
         self.attached_bytes = 0
@@ -345,6 +346,20 @@ class DataTraffic:
 
     def _is_for(self, station: Station, column: int) -> bool:
         return not self.audiences or station.index in self.audiences[column]
+
+    def shut(self, member: int, column: int) -> None:
+        """A member takes no more messages of a column."""
+        self.audiences[column].discard(member)
+
+    def open(self, member: int, column: int, after: int) -> None:
+        """A member takes the messages of a column behind one; it asks for what it has missed by now."""
+        station = self.stations[member]
+        self.audiences[column].add(member)
+        station.received[column] = max(int(station.received[column]), after)
+        station.highest[column] = max(station.highest[column], after)
+        station.ahead[column].clear()
+        station.asked_at_ps[column] = None
+        self._ask(station, column)
 
     def _ask(self, station: Station, column: int) -> None:
         """Ask for the first missing range of a column, unless that was asked for a short while ago."""
