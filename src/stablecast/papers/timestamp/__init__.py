@@ -11,6 +11,8 @@ from stablecast.papers.timestamp import (
     clocks,
     comparison,
     comparison_figures,
+    connecting,
+    connecting_figures,
     examples,
     groups,
     membership,
@@ -21,7 +23,7 @@ from stablecast.papers.timestamp import (
 )
 from stablecast.pipeline.point import Point
 
-COSTS = (stamp_bytes, processor, buffers, clocks, slowest_sender, membership, comparison)
+COSTS = (stamp_bytes, processor, buffers, clocks, slowest_sender, membership, connecting, comparison)
 RUN = (groups, examples, bounds, schemes, *COSTS)
 SHOWN = (groups, examples, bounds, ack_bytes, *COSTS)
 
@@ -50,6 +52,7 @@ PAPER = Paper(
         *clock_figures.FIGURES,
         *slowest_sender.FIGURES,
         *membership.FIGURES,
+        *connecting_figures.FIGURES,
         *comparison_figures.FIGURES,
     ),
 )
