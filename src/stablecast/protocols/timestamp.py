@@ -36,18 +36,14 @@ Paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from stablecast.errors import InvalidInput
 from stablecast.frontier.tournament import least_of, raise_number, set_number, tournament_size
 from stablecast.protocols._connections import (
-    CHANNELS,
     IN,
     WAITING,
     Connected,
     begin_connected,
-    check_channels,
     count_in,
     is_awaited,
     is_counted,
@@ -59,33 +55,25 @@ from stablecast.protocols._connections import (
     want,
 )
 from stablecast.protocols._receivers import (
-    ACK_EVERY,
-    ACK_TO,
     THE_ONLY_EXECUTION,
     TO_ALL,
     draw_phase,
     has_receiver,
     hears,
 )
+from stablecast.protocols._timestamp_options import PARAMETERS, check, resolve
 from stablecast.protocols.contract import (
-    CHOICE,
     CLOSE_AT_RECEIVER,
     CONNECT,
-    FLAG,
     GROUP,
     NEVER,
-    REAL,
-    TIME,
-    WHOLE,
     Acknowledging,
     Column,
     IntArray,
     Kernels,
     Number,
     Outbox,
-    Parameter,
     Protocol,
-    Role,
     Round,
     Sizes,
     Time,
@@ -93,7 +81,6 @@ from stablecast.protocols.contract import (
     attached,
     declare_prefix,
     entries,
-    hidden,
     kernel,
     number,
     open_channel,
@@ -102,23 +89,14 @@ from stablecast.protocols.contract import (
     sources,
 )
 from stablecast.protocols.contract.clocks import (
-    DRIFT_MAX_PPM,
-    HORIZON_MAX_PS,
-    HYBRID,
-    LOGICAL,
     PHYSICAL,
-    PPB_OF_PPM,
-    SKEW_MAX_PS,
-    check_clocks,
     draw_drift_ppb,
     draw_offset_ps,
-    drifted_apart_ps,
     merge,
     read,
     stamp,
 )
 from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
-from stablecast.protocols.contract.parameters import PS_PER
 
 FROZEN = -1
 """In place of a NULL's number: its sender is gone."""
@@ -429,28 +407,6 @@ def on_accept(me: State, source: int, message: ACCEPT, now: int, out: Outbox) ->
         open_channel(out, column, message.first)
 
 
-def resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
-    """Set the range of the clocks' offsets: what drift leaves of the skew."""
-    apart = drifted_apart_ps(values["drift"] / PPB_OF_PPM, values["sync"])
-    return {"offsets": max(values["skew"] - apart, 0)}
-
-
-def check(values: Mapping[str, int]) -> None:
-    """Refuse clocks that cannot be, in the units of the command line."""
-    skew, drift, sync = values["skew"], values["drift"] / PPB_OF_PPM, values["sync"]
-    apart = drifted_apart_ps(drift, sync)
-    if apart > skew:
-        raise InvalidInput(
-            f"skew_us {skew / 1e6:g} is too small: clocks that drift by {drift:g} ppm and are set right every"
-            f" {sync / 1e12:g} s differ by up to {apart / 1e6:g} us (accepted: that or more, or a smaller"
-            " drift_ppm or sync_s)"
-        )
-    check_clocks(skew, drift, sync)
-    check_channels(values)
-    if values["no_rules"] and not values[CHANNELS.name]:
-        raise InvalidInput("no_rules changes nothing without connections (give connects_per_s, or faults)")
-
-
 PROTOCOL = Protocol(
     about=__doc__,
     paper="timestamp, section 3",
@@ -471,80 +427,7 @@ PROTOCOL = Protocol(
         groups_may_differ=True,
         operations="operations",
     ),
-    parameters=(
-        Parameter(
-            "send_every",
-            TIME,
-            100.0,
-            "Longest silence of a sender; then it sends a NULL, which carries a timestamp and no data.",
-            unit="ms",
-            role=Role.EVERY,
-            above=0,
-        ),
-        ACK_EVERY,
-        Parameter(
-            "clock",
-            CHOICE,
-            "physical",
-            "What timestamps are read from: physical clocks, which differ by the skew; logical clocks, which"
-            " count messages; or hybrid clocks, which are physical and never behind what was received.",
-            choices={"physical": PHYSICAL, "logical": LOGICAL, "hybrid": HYBRID},
-            role=Role.CLOCK,
-        ),
-        Parameter(
-            "skew",
-            TIME,
-            0.0,
-            "Most that two members' clocks differ at any time.",
-            unit="us",
-            role=Role.MODEL,
-            least=0,
-            most=SKEW_MAX_PS / PS_PER["us"],
-        ),
-        Parameter(
-            "drift",
-            REAL,
-            0.0,
-            "Most that the rate of a member's clock is off, in parts per million; the skew bounds what it"
-            " comes to.",
-            unit="ppm",
-            role=Role.MODEL,
-            least=0,
-            most=DRIFT_MAX_PPM,
-            scale=PPB_OF_PPM,
-        ),
-        Parameter(
-            "sync",
-            TIME,
-            60.0,
-            "Time between two moments at which all clocks are set right again.",
-            unit="s",
-            role=Role.MODEL,
-            above=0,
-            most=HORIZON_MAX_PS / PS_PER["s"],
-        ),
-        ACK_TO,
-        Parameter(
-            "no_rules",
-            FLAG,
-            False,
-            "Leave out the rules for connections: a receiver counts the senders that it has heard, a sender"
-            " the receivers that it has opened a channel to. Unsafe; what goes wrong is counted.",
-            role=Role.UNSAFE,
-        ),
-        Parameter(
-            "stamp_bytes",
-            WHOLE,
-            8,
-            "Bytes of a timestamp on the wire.",
-            role=Role.MODEL,
-            least=1,
-            most=64,
-        ),
-        hidden("offsets", Role.DERIVED),
-        CHANNELS,
-        hidden("ahead", Role.AHEAD),
-    ),
+    parameters=PARAMETERS,
     resolve=resolve,
     check=check,
     places=place_connected,

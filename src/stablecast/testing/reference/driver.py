@@ -23,31 +23,10 @@ from stablecast.compiling.views import BY_KIND
 from stablecast.errors import SafetyViolation, StablecastError
 from stablecast.multicast.bimodal_result import Delivery
 from stablecast.overlays import contract_tree
-from stablecast.protocols.contract import (
-    CLOSE_AT_RECEIVER,
-    CLOSE_AT_SENDER,
-    GROUP,
-    Machine,
-    Received,
-    Sent,
-    Surroundings,
-)
-from stablecast.protocols.contract import CONNECT as TO_CONNECT
+from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
 from stablecast.protocols.layers.succession import REIGN
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
-from stablecast.simulate.faults import (
-    CONNECT,
-    CRASH,
-    DISCONNECT,
-    DROP,
-    JOIN,
-    LEAVE,
-    LOSE_SENDER,
-    MOVE,
-    TELL,
-    TELL_JOINED,
-    Fault,
-)
+from stablecast.simulate.faults import CONNECT, CRASH, JOIN, LEAVE, MOVE, TELL, TELL_JOINED, Fault
 from stablecast.simulate.plain.calendar import Calendar, Entry
 from stablecast.simulate.plain.letters import Letter
 from stablecast.simulate.plain.network import Network
@@ -57,7 +36,7 @@ from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
 from stablecast.simulate.traffic import HANDLE_EVENT
 from stablecast.testing.reference.changes import Kept, Stream, WentBack, whole
-from stablecast.testing.reference.channels_between import Links
+from stablecast.testing.reference.channels_between import Connections
 from stablecast.testing.reference.result import PlainRun, PlainTraffic, Stacked
 from stablecast.testing.reference.traffic import DataTraffic, Event
 
@@ -157,7 +136,7 @@ class _Driver:
         stable = [seat.machine.me.stable for seat in self.seats]
         self.traffic = DataTraffic(setup, self.plan, self.network, received, stable, self.events)
         self.traffic.attach = self.attach
-        self.links = Links(setup.audiences)
+        self.connections = Connections(self.traffic)
         self.early = 0
         """Messages called stable that a receiver lacked, where such are only counted."""
         self.opened = self.stopped = False
@@ -314,41 +293,10 @@ class _Driver:
         seat, now_ps = self.seats[fault.member], self.calendar.now_ps
         if not seat.alive:
             return
-        at_receiver = fault.what in (CONNECT, DISCONNECT, LOSE_SENDER)
-        sender, receiver = (fault.side, fault.member) if at_receiver else (fault.member, fault.side)
-        column = self.column_of(sender)
-        what = CLOSE_AT_RECEIVER if at_receiver else CLOSE_AT_SENDER
-        if fault.what == CONNECT:
-            what = TO_CONNECT
-            self.links.connect(column, receiver, now_ps)
-        elif at_receiver:
-            self.links.close(column, receiver)
-            self.traffic.shut(receiver, column)
-        elif fault.what == DROP:
-            self.links[column, receiver].after = None
+        what, column = self.connections.change(fault, now_ps)
         sent = seat.machine.channel(what, fault.side, column, fault.number, now_ps)
         self.after_call(fault.member, sent, 0)
         self.set_timer(fault.member)
-
-    def column_of(self, sender: int) -> int:
-        """Return the column that a sender's messages are numbered in."""
-        led = self.traffic.stations[sender].column
-        assert led is not None
-        return led.number
-
-    def note_connections(self, member: int) -> None:
-        """Note a receiver that was counted in, or that begins to take messages."""
-        counted, opened = self.seats[member].machine.counted, self.seats[member].machine.opened
-        if counted is not None:
-            self.links.count(self.column_of(member), *counted)
-        if opened is not None:
-            self.links.open(opened[0], member, self.calendar.now_ps)
-            self.traffic.open(member, *opened)
-            self.see_whether_over()
-
-    def is_connecting(self, member: int) -> bool:
-        """Tell whether a member waits to be let in by a sender that is there."""
-        return any(self.seats[self.traffic.columns[c].leader].alive for c in self.links.waited_for(member))
 
     def take_over(self, member: int) -> None:
         """Make a member the starter; it begins anew what another one left behind."""
@@ -387,7 +335,8 @@ class _Driver:
 
     def is_through(self, seat: Seat) -> bool:
         """Tell whether a member is in and has all that the run is for."""
-        if seat.joining_at_ps is not None or self.is_connecting(self.seats.index(seat)):
+        waited_for = self.connections.waited_for(self.seats.index(seat))
+        if seat.joining_at_ps is not None or any(self.seats[sender].alive for sender in waited_for):
             return False
         if self.plan.executions:
             return seat.finished >= self.plan.executions
@@ -536,7 +485,8 @@ class _Driver:
         for each in sent:
             self.send(member, each, depth + 1)
         self.note_changes(member)
-        self.note_connections(member)
+        if self.connections.note(member, seat.machine, self.calendar.now_ps):
+            self.see_whether_over()
         if self.ordinal(learned) > seat.learned and not self.plan.roundless:
             self.note_learned(member, self.ordinal(learned))
         if seat.machine.begun:
@@ -636,14 +586,8 @@ class _Driver:
         self.stopped |= self.plan.stop_at_first and execution == self.plan.executions
 
     def too_early(self, before: NDArray[np.int64], stable: NDArray[np.integer[Any]]) -> int:
-        """Return how many messages are newly called stable that connected receivers lack, once for each."""
-        found = 0
-        for column in np.flatnonzero(stable > before).tolist():
-            for member, after in self.links.required(column):
-                if self.seats[member].required:
-                    has = max(int(self.seats[member].machine.me.received[column]), after, int(before[column]))
-                    found += max(int(stable[column]) - has, 0)
-        return found
+        """Return how many messages are newly called stable that connected receivers lack."""
+        return self.connections.too_early(before, stable, lambda member: self.seats[member].required)
 
     def lacking(self, before: NDArray[np.int64], stable: NDArray[np.integer[Any]]) -> bool:
         """Tell whether someone lacks a message that is for it and that is called stable."""
@@ -762,7 +706,7 @@ class _Driver:
             dropped=network.dropped,
             false_suspicions=self.false_strikes,
             join_times_ps=self.join_times_ps,
-            connect_times_ps=self.links.times_ps,
+            connect_times_ps=self.connections.times_ps,
             early=self.early,
             lost=network.lost + self.traffic.lost + self.omitted,
             riders=self.traffic.rode,
