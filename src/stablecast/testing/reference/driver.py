@@ -681,6 +681,7 @@ class _Driver:
             join_times_ps=self.join_times_ps,
             lost=network.lost + self.traffic.lost + self.omitted,
             riders=self.traffic.rode,
+            rider_bytes=self.traffic.rider_bytes,
             processed=[seat.sent + seat.received for seat in self.seats],
             learned_at_ps=[seat.learned_at_ps for seat in self.seats],
             rtt_ps=[seat.rtt_ps for seat in self.seats],
