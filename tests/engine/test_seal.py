@@ -259,3 +259,12 @@ def test_the_page_on_the_wire_format_lists_every_frame_with_its_fields(frame):
         rf"^\| {frame.__struct_config__.tag} \| {frame.__name__} \| (.*?) \|", page, re.MULTILINE
     )
     assert tuple(re.findall(r"`(\w+)`", row)) == frame.__struct_fields__
+
+
+def test_a_session_that_is_kept_costs_no_window_before_its_first_datagram():
+    receiver = member(1000)
+    for session in range(1, 100):
+        receiver.keep(session)
+    assert receiver.remembered() == {}
+    receiver.open(member(7).close(b"x"))
+    assert list(receiver.remembered()) == [7]

@@ -80,6 +80,12 @@ def test_zones_are_told_again_and_members_are_spread_over_them():
         DemoOptions(members=5, zones=6)
 
 
+def test_the_fan_out_is_told_again_and_checked():
+    assert "--fan-out 3" in DemoOptions(fan_out="3").command()
+    with pytest.raises(InvalidInput, match="fan_out 'x' is not accepted"):
+        DemoOptions(fan_out="x")
+
+
 @pytest.mark.parametrize("size", [0, 1, 10, 1000])
 def test_payloads_have_their_size(size):
     assert len(payload_of("m1", 7, size)) == size

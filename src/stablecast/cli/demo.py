@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stablecast.cli.live_options import AdaptiveOption, DeliveryOption, ProtocolOption, SetOption
+from stablecast.cli.live_options import (
+    AdaptiveOption,
+    DeliveryOption,
+    FanOutOption,
+    ProtocolOption,
+    SetOption,
+)
 from stablecast.cli.output import DONE, FOUND_FAILURE
 
 if TYPE_CHECKING:
@@ -27,6 +33,7 @@ def demo_command(
     set_: SetOption = None,
     zones: Annotated[int, typer.Option(help="Zones that members are in; 0 for none.")] = 0,
     adaptive: AdaptiveOption = False,
+    fan_out: FanOutOption = "auto",
     delivery: DeliveryOption = "reliable",
     seed: Annotated[int, typer.Option(help="Of who is killed, and of what is lost.")] = 0,
     size: Annotated[int, typer.Option(help="Bytes of a message.")] = 100,
@@ -69,6 +76,7 @@ def demo_command(
         set=tuple(set_ or ()),
         zones=zones,
         adaptive=adaptive,
+        fan_out=fan_out,
         delivery=delivery,
         seed=seed,
         size=size,

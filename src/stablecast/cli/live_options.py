@@ -30,3 +30,10 @@ AdaptiveOption = Annotated[
     bool,
     typer.Option("--adaptive", help="Let the first member search for a good step while the group runs."),
 ]
+FanOutOption = Annotated[
+    str,
+    typer.Option(
+        help="Who sends the copies of what goes to all: the sender (direct), it so many and those who get"
+        " them the rest (a number), or by the size of the group (auto)."
+    ),
+]

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from stablecast.cli.live_options import AdaptiveOption, DeliveryOption, ProtocolOption, SetOption
+from stablecast.cli.live_options import (
+    AdaptiveOption,
+    DeliveryOption,
+    FanOutOption,
+    ProtocolOption,
+    SetOption,
+)
 from stablecast.cli.output import WRONG_USAGE, complain
 
 if TYPE_CHECKING:
@@ -27,6 +33,7 @@ def node_command(
     protocol: ProtocolOption = "s_coord",
     set_: SetOption = None,
     adaptive: AdaptiveOption = False,
+    fan_out: FanOutOption = "auto",
     delivery: DeliveryOption = "reliable",
     key_file: Annotated[
         Path | None,
@@ -88,6 +95,7 @@ def node_command(
         "protocol": protocol,
         "protocol_options": read_options(protocol, set_ or ()),
         "pace": PaceOptions(adaptive=adaptive),
+        "fan_out": fan_out,
         "delivery": delivery,
         "key": _key(key_file),
         "member": member,
@@ -102,6 +110,7 @@ def node_command(
     words += ["--protocol", protocol] if protocol != "s_coord" else []
     words += [word for each in set_ or () for word in ("--set", each)]
     words += ["--adaptive"] if adaptive else []
+    words += ["--fan-out", fan_out] if fan_out != "auto" else []
     words += ["--delivery", delivery] if delivery != "reliable" else []
     words += ["--key-file", str(key_file)] if key_file is not None else []
     words += ["--insecure"] if insecure else []

@@ -86,13 +86,12 @@ class _Window:
     the words that it comes to are cleared (RFC 6479); what they had is too old by then.
     """
 
-    __slots__ = ("cipher", "floor", "kept", "key", "top", "words")
+    __slots__ = ("cipher", "floor", "key", "top", "words")
 
     cipher: AESGCM
     """Of the key ``key``; not set while that is -1."""
 
-    def __init__(self, *, kept: bool, floor: int) -> None:
-        self.kept = kept
+    def __init__(self, floor: int) -> None:
         self.key = -1
         self.floor = self.top = floor
         self.words = array("Q", bytes(8 * _WORDS))
@@ -141,6 +140,7 @@ class Seal:
         self._sealed = 0
         self._forks = Process.forks
         self._windows: dict[int, _Window] = {}
+        self._kept: set[int] = set()
         self._guests: OrderedDict[int, None] = OrderedDict()
         self._gone: OrderedDict[int, int] = OrderedDict()
         info = b"stablecast 1 " + group.encode()
@@ -192,10 +192,10 @@ class Seal:
         except InvalidTag:
             return self._refuse("authentication")
         if window is None:
-            window = self._make_window(session, kept=False)
+            window = self._make_window(session)
         if window.key != number:
             window.key, window.cipher = number, cipher
-        if not window.kept:
+        if session not in self._kept:
             self._touch(session)
         window.add(counter)
         return Opened(session, counter, inside)
@@ -204,21 +204,20 @@ class Seal:
         """Remember which datagrams of a session have come until :meth:`forget`; for trusted sessions.
 
         Other sessions' windows go when there are more than ``GUESTS_MAX`` of them, the longest unused first,
-        and leave their newest counter behind.
+        and leave their newest counter behind.  A window is made when the first datagram comes: most members
+        of a large group never send one to most others.
         """
-        window = self._windows.get(session)
-        if window is None:
-            self._make_window(session, kept=True)
-        else:
-            window.kept = True
-            self._guests.pop(session, None)
+        self._kept.add(session)
+        self._guests.pop(session, None)
+        if session in self._gone:
+            self._make_window(session)
 
     def forget(self, session: int) -> None:
         """Undo :meth:`keep`; what has come is still remembered while there is room, against replays."""
-        window = self._windows.get(session)
-        if window is not None and window.kept:
-            window.kept = False
-            self._touch(session)
+        if session in self._kept:
+            self._kept.remove(session)
+            if session in self._windows:
+                self._touch(session)
 
     def remembered(self) -> dict[int, tuple[int, bytes]]:
         """Return the newest counter and the window of each session that has one."""
@@ -249,8 +248,8 @@ class Seal:
             if len(self._gone) > GONE_MAX:
                 self._gone.popitem(last=False)
 
-    def _make_window(self, session: int, *, kept: bool) -> _Window:
-        window = self._windows[session] = _Window(kept=kept, floor=self._gone.pop(session, 0))
+    def _make_window(self, session: int) -> _Window:
+        window = self._windows[session] = _Window(self._gone.pop(session, 0))
         return window
 
 

@@ -149,6 +149,7 @@ class Conductor:
             zone=plan.zone(name),
             adaptive=plan.options.adaptive,
             delivery=plan.options.delivery,
+            fan_out=plan.options.fan_out,
             key=self._key,
             seeds=seeds,
             share=plan.shares[name],

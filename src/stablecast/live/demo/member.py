@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from stablecast.engine.degrees import AUTO
 from stablecast.engine.pace import PaceOptions
 from stablecast.engine.results import Delivery
 from stablecast.errors import StablecastError
@@ -61,6 +62,7 @@ class Part:
     trace_offset_s: float
     """The same at all members, so that their times can be compared."""
     delivery: str = "reliable"
+    fan_out: str = AUTO
 
 
 def play(part: Part, pipe: Connection) -> None:
@@ -138,6 +140,7 @@ class Player:
             zone=part.zone,
             pace=PaceOptions(adaptive=part.adaptive),
             delivery=part.delivery,
+            fan_out=part.fan_out,
             key=part.key,
             member=part.name,
             transport=InjectedTransport(udp, part.injection),

@@ -11,6 +11,7 @@ from typing import Any
 
 from stablecast.engine.attached import members_most
 from stablecast.engine.choice import Choice, absolute, read_options
+from stablecast.engine.degrees import AUTO
 from stablecast.engine.options import LARGEST_PAYLOAD, Options
 from stablecast.errors import InvalidInput
 from stablecast.live.injection import Injection
@@ -49,6 +50,8 @@ class DemoOptions:
     """Zones that members are in, one after the other; 0 for none."""
     adaptive: bool = False
     """Whether the first member searches for a good step."""
+    fan_out: str = AUTO
+    """Who sends the copies of what goes to all, as ``join`` takes it."""
     delivery: str = "reliable"
     """How messages come to all, as ``join`` takes it."""
     seed: int = 0
@@ -86,6 +89,7 @@ class DemoOptions:
             protocol=absolute(self.protocol),
             protocol_options=self.protocol_options,
             delivery=self.delivery,
+            fan_out=self.fan_out,
         )
 
     @property
@@ -120,7 +124,10 @@ class DemoOptions:
             elif field.name == "adaptive":
                 words += ["--adaptive"] if value else []
             elif value != field.default or field.name in ("members", "messages", "protocol", "seed"):
-                words += [f"--{field.name}", f"{value:g}" if isinstance(value, float) else str(value)]
+                words += [
+                    f"--{field.name.replace('_', '-')}",
+                    f"{value:g}" if isinstance(value, float) else str(value),
+                ]
         return shlex.join(words)
 
 
