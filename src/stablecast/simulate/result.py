@@ -137,6 +137,8 @@ class Result:
     """Packets lost on links, and messages lost at receivers or omitted by their senders."""
     riders: int
     """Stability messages that rode on data."""
+    rider_bytes: int
+    """Bytes of these inside the data, each message once."""
     simulated_us: float
     """When the last member finished the last execution."""
     events: int
@@ -273,6 +275,7 @@ def collect(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows, wall_s: floa
         dropped=int(counts.dropped),
         lost=int(counts.lost),
         riders=int(counts.riders),
+        rider_bytes=int(counts.rider_bytes),
         simulated_us=_us(int(counts.finished_at)),
         events=int(counts.events),
         wall_s=wall_s,

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stablecast.errors import InvalidInput
 from stablecast.protocols import protocol as find_protocol
@@ -20,6 +19,7 @@ from stablecast.simulate.costs import Costs
 from stablecast.simulate.faults import CRASH, LEAVE, Schedule, read_schedule, with_detector
 from stablecast.simulate.knobs import FAULTS, NETWORK, RUN, STRUCTURE, TRAFFIC, TRIGGER, check_knobs, knob
 from stablecast.simulate.routes import POLICIES
+from stablecast.simulate.senders import sender_members
 from stablecast.simulate.source_trees import SHARED_TREE, TREES
 from stablecast.simulate.topologies import Topology
 
@@ -42,16 +42,14 @@ def _joinable() -> str:
     return f"accepted: {', '.join(free)}; {', '.join(names)} with {', '.join(sorted(options))} above 0"
 
 
-def sender_members(setup: Setup) -> NDArray[np.int64]:
-    """Return the members that send, spread evenly over the group, member 0 first."""
-    senders = setup.sender_count
-    return np.arange(senders) * setup.topology.member_count // senders
-
-
-def sender_columns(setup: Setup) -> NDArray[np.int64]:
-    """Return the column that each sender's messages are numbered in."""
-    senders = setup.sender_count
-    return np.arange(senders) * setup.column_count // senders
+def _read_rate(word: str) -> float:
+    try:
+        rate = float(word)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise InvalidInput(f"first_rates_per_s has {word!r} (accepted: numbers above 0, as in '1000,50')")
+    return rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +65,12 @@ class Traffic:
     )
     rate_per_s: float = knob(
         10.0, "Messages per second of each sender, while its buffer has room.", panel=TRAFFIC, above=0
+    )
+    first_rates_per_s: str = knob(
+        "",
+        "Messages per second of the first senders, where they differ: '1000' or '1000,50'. They send for as"
+        " long as the others, and so more or fewer messages.",
+        panel=TRAFFIC,
     )
     data_bytes: int = knob(
         1000, "Payload of a data message in bytes; the header comes on top.", panel=TRAFFIC, least=0
@@ -112,6 +116,13 @@ class Traffic:
 
     def __post_init__(self) -> None:
         check_knobs(self)
+        _ = self.first_rates  # refuses what is no rate
+
+    @cached_property
+    def first_rates(self) -> tuple[float, ...]:
+        """The rates of the first senders, read."""
+        words = self.first_rates_per_s.split(",") if self.first_rates_per_s else []
+        return tuple(_read_rate(word) for word in words)
 
     @property
     def interval_ps(self) -> int:
@@ -352,6 +363,16 @@ class Setup:
 
     def _check_data(self) -> None:
         protocol, members = self.found_protocol, self.topology.member_count
+        first = len((self.delivery or self.traffic).first_rates)
+        if first and protocol.runs.delivers:
+            raise InvalidInput(
+                f"all senders of {protocol.name} have the same rate (leave first_rates_per_s out)"
+            )
+        if first > self.sender_count:
+            raise InvalidInput(
+                f"first_rates_per_s has {first} rates for {self.sender_count} senders (accepted: as many or"
+                " fewer)"
+            )
         if self.receivers is not None:
             if not 1 <= self.receivers < members:
                 raise InvalidInput(
@@ -371,8 +392,6 @@ class Setup:
                 raise InvalidInput(f"{protocol.name} has no executions (leave executions out)")
             if self.traffic.sender_groups is not None:
                 raise InvalidInput(f"{protocol.name} needs numbers of each sender (leave sender_groups out)")
-            if self.traffic.piggyback_ms > 0:
-                raise InvalidInput(f"{protocol.name} has nothing that rides (leave piggyback_ms out)")
 
     def _check_network(self) -> None:
         fails = any(fault.what in (CRASH, LEAVE) for fault in self.schedule.faults)

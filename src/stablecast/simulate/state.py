@@ -87,9 +87,7 @@ class Plan:
     retry_ps: int
     """Start anew when an execution is not over after this time; 0 for never."""
     messages_each: int
-    """Messages that each sender sends; 0 for no data traffic."""
-    interval_ps: int
-    """Between two messages of a sender."""
+    """Messages of a sender at the common rate; 0 for no data traffic."""
     data_bytes: int
     buffer: int
     """Messages that a sender may have unstable before it must wait."""
@@ -184,6 +182,7 @@ MEMBER = np.dtype(
         ("timer_at", np.int64),
         ("protocol_at", np.int64),  # when the protocol's own timer goes off
         ("column", np.int64),  # of a sender: where its messages are numbered, -1 for none
+        ("interval", np.int64),  # of a sender: between two messages
         ("to_send", np.int64),  # of a sender: messages not yet handed over
         ("send_at", np.int64),  # when the next one is due
         ("waiting", np.int64),  # 1 while its buffer is full
@@ -299,6 +298,8 @@ class Counts(Record):
     """When a member last finished an execution."""
     riders: int
     """Stability messages that rode on data."""
+    rider_bytes: int
+    """Their bytes inside the data, each message once."""
     planned: int
     """Executions that the starter has finished; without one, rounds whose result some member knows."""
     trip_max: int

@@ -56,7 +56,7 @@ def hand_over(sim: Sim, member: int, now: int) -> None:
         multicast(sim, record.column, now, now)
     record.to_send -= 1
     record.waiting = 0
-    record.send_at = now + sim.interval_ps if record.to_send > 0 else NEVER
+    record.send_at = now + record.interval if record.to_send > 0 else NEVER
 
 
 @kernel
@@ -120,6 +120,7 @@ def take_riders(sim: Sim, member: int, carrier: int) -> None:
         size = sim.messages[rider].wire_bytes - sim.header_bytes
         sim.messages[carrier].wire_bytes += size
         sim.messages[carrier].carried += size
+        sim.counts.rider_bytes += size
         sim.counts.riders += 1
         rider = sim.messages[rider].next
     record.rider = -1

@@ -12,7 +12,8 @@ from stablecast.pipeline.point import Point, task_point
 from stablecast.pipeline.tasks import Outcome
 from stablecast.simulate.options import Options
 from stablecast.simulate.run import simulate
-from stablecast.simulate.setup import Setup, sender_members
+from stablecast.simulate.senders import sender_members
+from stablecast.simulate.setup import Setup
 from stablecast.simulate.traffic import SEND_EVENT, STABLE_EVENT
 
 TASK = f"{__name__}:measure"

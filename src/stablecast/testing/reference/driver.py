@@ -710,6 +710,7 @@ class _Driver:
             early=self.early,
             lost=network.lost + self.traffic.lost + self.omitted,
             riders=self.traffic.rode,
+            rider_bytes=self.traffic.rider_bytes,
             processed=[seat.sent + seat.received for seat in self.seats],
             learned_at_ps=[seat.learned_at_ps for seat in self.seats],
             rtt_ps=[seat.rtt_ps for seat in self.seats],

@@ -61,6 +61,7 @@ class PlainRun:
     """How long members took to come in after the start, or again."""
     lost: int
     riders: int
+    rider_bytes: int
     processed: list[int]
     """For each member, the messages of the protocol that it sent and received."""
     learned_at_ps: list[int]
