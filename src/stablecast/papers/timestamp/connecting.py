@@ -372,6 +372,7 @@ CLAIMS = (
         " often the more receivers connect; where nothing is lost or late it does not.",
         judge=judge_hazards,
         ours=True,
+        main_reading_only=True,
     ),
     Claim(
         id="T6f",
@@ -380,6 +381,7 @@ CLAIMS = (
         " vectors it holds up none.",
         judge=judge_newcomer,
         ours=True,
+        main_reading_only=True,
     ),
     Claim(
         id="T6g",
@@ -388,6 +390,7 @@ CLAIMS = (
         " crash.",
         judge=judge_crashed,
         ours=True,
+        main_reading_only=True,
     ),
     Claim(
         id="T6h",
@@ -396,5 +399,6 @@ CLAIMS = (
         " sender is told.",
         judge=judge_leaving,
         ours=True,
+        main_reading_only=True,
     ),
 )
