@@ -78,7 +78,9 @@ def cases(draw: st.DrawFn, protocol: str) -> dict[str, Any]:
     options["receivers"] = draw(st.integers(1, members - 1))
     options |= draw(some(ack_every_ms=(7.0, 30.0), cast=("unicast", "multicast"), buffer=(1, 3)))
     options |= draw(some(link_loss=(0.1, 0.3), duplicate=(0.3,), reorder=(0.4,), data_loss=(0.2,)))
-    options |= draw(some(detour_us=(40.0, 50_000.0), detect_ms=(-1.0, 0.5, 30.0), nak_ms=(5.0,)))
+    options |= draw(
+        some(detour_us=(40.0, 50_000.0), detect_ms=(-1.0, 0.5, 30.0), nak_ms=(5.0,), piggyback_ms=(8.0, 40.0))
+    )
     options |= draw(
         some(faults=("crash 1 at 30", "disconnect 1 from 0 at 10; drop 2 by 0 at 20; crash 0 at 40"))
     )
