@@ -229,9 +229,36 @@ def watch_bimodal(name):
     return ""
 
 
+def watch_connections(name):
+    """Receivers connect and disconnect, under loss and delay, by seeds with which that is dangerous."""
+    for seed in (0, 1, 11, 12, 28):
+        setup = Options(
+            protocol=name.removesuffix("-connect"),
+            topology="balanced",
+            members=8,
+            senders=3,
+            receivers=3,
+            messages=15,
+            rate_per_s=30.0,
+            ack_to="senders",
+            connects_per_s=50.0,
+            connected_ms=400.0,
+            link_loss=0.1,
+            reorder=0.3,
+            detour_us=150_000.0,
+            seed=seed,
+            until_ms=10_000.0,
+        ).setup()
+        if not simulate(setup).completed:
+            return "data does not become stable, or a receiver is never let in"
+    return ""
+
+
 def watcher(name):
     if name == "bimodal":
         return watch_bimodal
+    if name.endswith("-connect"):
+        return watch_connections
     if name.partition("-")[0] in ACKNOWLEDGING:
         return watch_acknowledging
     if name == "gsgc-crash":

@@ -369,6 +369,18 @@ MUTATIONS = {
         "column == me.column or (me.whole and me.null_number[column] != FROZEN)",
         "column == me.column or me.whole",
     ),
+    "timestamp does not count a sender that it has only asked": (
+        "timestamp-connect",
+        "protocols/timestamp.py",
+        "        me.have[column] = me.told\n",
+        "        pass\n",
+    ),
+    "timestamp lets a receiver in that has gone again": (
+        "timestamp-connect",
+        "protocols/_connections.py",
+        "    return bool(connection > me.closed[member] and connection > me.counted[member])\n",
+        "    return bool(connection > me.counted[member])\n",
+    ),
     "vector waits for all but one": (
         "vector",
         "frontier/tournament.py",

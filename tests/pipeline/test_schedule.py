@@ -67,6 +67,7 @@ def test_estimates_grow_with_the_group_the_traffic_and_the_executions():
 
     assert estimate(height=6) > estimate(height=5)
     assert estimate(height=5, messages=10) > estimate(height=5)
+    assert estimate(height=5, messages=10, first_rates_per_s="1000") > estimate(height=5, messages=10)
     assert estimate(height=5, executions=10) > estimate(height=5)
     assert estimated_seconds(task_point("some.module:task")) > 0
     assert member_count(Options(protocol="coordp", degree=3, height=5)) == 364

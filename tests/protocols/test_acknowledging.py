@@ -160,4 +160,4 @@ def test_a_wire_has_the_bytes_that_the_clock_needs() -> None:
     params = {"stamp_bytes": 4}
     for clock, numbers in ((0, 1), (1, 2), (2, 2)):
         sizes = Sizes(5, 5, 5, 4, found.parameter_values(params | {"clock": clock}, 5))
-        assert found.declaration.wire_bytes(sizes) == [4 * numbers, 8]
+        assert found.declaration.wire_bytes(sizes) == [4 * numbers, 8, 8, 16]

@@ -256,11 +256,11 @@ def test_gossip_in_local_groups_names_members_of_the_group_and_groups():
 @pytest.mark.parametrize("stamp", [4, 8])
 def test_a_timestamp_acknowledgement_has_one_stamp_and_a_null_also_a_number(clock, stamps, stamp):
     found = bytes_of("timestamp", 1000, 50, clock=clock, stamp_bytes=stamp)
-    assert found == {"ACK": stamps * stamp, "NULL": stamp + 4}
+    assert found == {"ACK": stamps * stamp, "NULL": stamp + 4, "ASK": 4 + stamp, "ACCEPT": stamp + 12}
 
 
 def test_other_acknowledgements_have_a_number_a_sender_or_one():
-    assert bytes_of("vector", 1000, 50) == {"ACK": ARRAY, "ACK_ONE": 4}
+    assert bytes_of("vector", 1000, 50) == {"ACK": ARRAY, "ACK_ONE": 4, "ASK": 4, "ACCEPT": 8}
     assert bytes_of("explicit", 1000, 50) == {"ACK": 4, "ASK": 0}
     assert bytes_of("transitive", 1000, 50) == {"ACK": ARRAY}
 

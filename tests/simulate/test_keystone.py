@@ -154,10 +154,15 @@ def meters_of_plain(setup: Setup, run: PlainRun) -> dict[str, Any]:
         "dropped": run.dropped,
         "lost": run.lost,
         "false_suspicions": run.false_suspicions,
+        "connects": len(run.connect_times_ps),
+        "connect_mean_us": mean_us(run.connect_times_ps),
+        "connect_max_us": max(run.connect_times_ps) / 1e6 if run.connect_times_ps else None,
+        "early": run.early,
         "joins": len(run.join_times_ps),
         "join_mean_us": mean_us(run.join_times_ps),
         "join_max_us": max(run.join_times_ps) / 1e6 if run.join_times_ps else None,
         "riders": run.riders,
+        "rider_bytes": run.rider_bytes,
         "simulated_us": run.finished_at_ps / 1e6,
         "delivery": run.delivery,
     }
@@ -296,6 +301,9 @@ def busy_cases(draw: st.DrawFn, protocol: str) -> Case:
             data_loss=(0.1, 0.5),
         )
     )
+    rate = traffic.get("rate_per_s", 10.0)
+    firsts = [f"{rate * factor:g}" for factor in (0.3, 2.5)]
+    traffic |= draw(some(first_rates_per_s=(*firsts, ",".join(firsts))[: 2 + (senders > 1)]))
     faults = {} if "sender_groups" in traffic else draw(some(queue_limit=(2, 8), link_loss=(0.02, 0.3)))
     trigger = draw(triggers(traffic["buffer"], slow=slow))
     rest = {"senders": senders} | draw(some(seed=(1, 2, 3), changed_only=(True,)))

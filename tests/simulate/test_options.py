@@ -17,7 +17,7 @@ BEFORE = {
     "skew_us", "drift_ppm",
     "sync_s", "send_every_ms", "ack_every_ms", "ack_to", "know", "stamp_bytes", "policy", "copies", "hash",
     "gossip_every_ms", "keep_rounds", "short_rounds", "budget_messages", "budget_bytes", "send_omission",
-    "no_recast", "no_push", "view_missing",
+    "no_recast", "no_push", "no_rules", "view_missing",
     "handlers", "admit_per_round", "join_window_s", "fill_messages", "rest_steps",
 }  # fmt: skip
 """Options of protocols whose names sweeps, results and commands have relied on."""

@@ -1,5 +1,7 @@
 """Data traffic beside the protocols: repair, buffers, triggers and the techniques of section 7."""
 
+import dataclasses
+
 import pytest
 
 from stablecast.errors import InvalidInput
@@ -190,3 +192,51 @@ def test_what_cannot_be_run_is_refused_with_one_line(make):
     with pytest.raises(InvalidInput) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+def test_senders_with_rates_of_their_own_send_for_as_long_as_the_others():
+    traffic = Traffic(messages=10, rate_per_s=20, first_rates_per_s="200,6")
+    result = run("coordp", traffic, senders=3)
+    assert result.completed
+    assert result.traffic.messages == result.traffic.messages_stable == 100 + 3 + 10
+    assert 470_000 < result.simulated_us < 700_000
+
+
+@pytest.mark.parametrize("rates", ["", "20", "20,20,20"])
+def test_the_common_rate_given_once_more_changes_nothing(rates):
+    plain, again = (
+        run("s_coordp", Traffic(messages=10, rate_per_s=20, first_rates_per_s=each), senders=3)
+        for each in ("", rates)
+    )
+    assert dataclasses.replace(again, wall_s=plain.wall_s) == plain
+
+
+@pytest.mark.parametrize("rates", ["fast", "20,", "0", "-3", "inf", "nan"])
+def test_what_is_no_rate_is_refused(rates):
+    with pytest.raises(InvalidInput, match="first_rates_per_s"):
+        Traffic(first_rates_per_s=rates)
+
+
+def test_more_rates_than_senders_are_refused():
+    with pytest.raises(InvalidInput, match="3 rates for 2 senders"):
+        run("coordp", Traffic(messages=2, first_rates_per_s="1,2,3"), senders=2)
+
+
+@pytest.mark.parametrize("protocol", ["timestamp", "vector", "explicit"])
+def test_acknowledgements_ride_on_data_and_save_their_headers(protocol):
+    alone, riding = (
+        simulate(
+            Setup(
+                protocol=protocol,
+                topology=SHAPE,
+                traffic=Traffic(messages=20, rate_per_s=50, piggyback_ms=ms),
+                params={"ack_every_ms": 20},
+            )
+        )
+        for ms in (0, 40)
+    )
+    assert riding.completed
+    assert riding.riders > 100
+    assert riding.sent_bytes < alone.sent_bytes / 3
+    assert riding.attached_bytes == alone.attached_bytes
+    assert riding.sent_bytes + riding.rider_bytes < 0.7 * alone.sent_bytes

@@ -246,6 +246,10 @@ def _show(result: Result) -> None:
     ]
     if result.tpr_us is not None:
         rows.append(("time per round", f"{_milliseconds(result.tpr_us)}, {result.steps:.2f} steps"))
+    if result.connects:
+        took = " / ".join(map(_milliseconds, (result.connect_mean_us, result.connect_max_us)))
+        rows += [("receivers let in, after mean / most", f"{result.connects:,}, {took}")]
+        rows += [("called stable too early", f"{result.early:,}")]
     if result.traffic is not None:
         data = result.traffic
         rows += [

@@ -66,6 +66,12 @@ class Marks(Record):
     """When the timer is to go off, -1 if it was not touched."""
     changes: int
     """Members admitted or removed."""
+    counted: int
+    """1 + the member that this one, as a sender, counts as a receiver from now on, 0 for none."""
+    opened: int
+    """1 + the column whose messages this member takes from now on, 0 for none."""
+    after: int
+    """Of either: the last message of the sender that does not count."""
     overflow: int
     """Sends, or arrays of sends, for which there was no room, or that repeat nothing."""
 

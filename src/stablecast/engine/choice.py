@@ -55,6 +55,7 @@ OF_THE_GROUP = {
     Role.ADMISSION: "the group's views let newcomers in",
     Role.HANDLERS: "members that keep messages for newcomers are chosen when they join",
     Role.FILL: "a live group looks for stability as soon as anything is unstable",
+    Role.UNSAFE: "it leaves out what makes the protocol safe",
     Role.MODEL: "it models a network, a clock or a wire, which a live group has for real",
 }
 """By role, why an option cannot be set."""

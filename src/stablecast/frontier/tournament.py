@@ -41,6 +41,16 @@ def raise_number(tree: IntArray, k: int, value: int) -> int:
 
 
 @kernel
+def set_number(tree: IntArray, k: int, value: int) -> None:
+    """Set number ``k`` to a value, which may be lower than it is."""
+    at = tree.size // 2 + k
+    tree[at] = value
+    while at > 1:
+        at //= 2
+        tree[at] = min(tree[2 * at], tree[2 * at + 1])
+
+
+@kernel
 def number_of(tree: IntArray, k: int) -> int:
     """Return number ``k``."""
     return int(tree[tree.size // 2 + k])

@@ -10,6 +10,7 @@ from stablecast.protocols import protocol as find_protocol
 from stablecast.simulate.compiled import is_compiled, loop_name
 from stablecast.simulate.live.options import live_run_options
 from stablecast.simulate.options import Options
+from stablecast.simulate.setup import Traffic
 from stablecast.theory import group_size
 
 EVENTS_PER_S = 3e6
@@ -36,8 +37,16 @@ def estimated_seconds(point: Point) -> float:
     n = member_count(options)
     executions: int = options.executions or (20 if options.messages else 1)
     each = find_protocol(options.protocol).execution_messages(n)
-    data: int = 6 * options.messages * (options.senders or n) * n
+    data: float = 6 * options.messages * _senders_at_the_common_rate(options, n) * n
     return FIXED_S + (each * executions + data) / EVENTS_PER_S
+
+
+def _senders_at_the_common_rate(options: Options, members: int) -> float:
+    """Return how many senders of the common rate would send as much as there is sent."""
+    first = Traffic(first_rates_per_s=options.first_rates_per_s).first_rates
+    senders: int = options.senders or members
+    common: float = options.rate_per_s
+    return senders + sum(rate / common - 1 for rate in first)
 
 
 def _seconds_of_live(options: Mapping[str, Any]) -> float:

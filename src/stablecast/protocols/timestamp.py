@@ -16,6 +16,12 @@ Why it is safe
 Clocks
     ``physical``: skew costs latency, never safety.  ``logical`` and ``hybrid``: acknowledgements carry their
     sender's clock as a second number, without which an idle member's clock would stand still.
+Connections
+    With ``ack_to`` senders, receivers may connect and disconnect while the group runs.  One number
+    acknowledges all senders, so a receiver counts a sender from its ASK on, with what it acknowledges then
+    as the sender's timestamp, and acknowledges no more until the sender's first message above it (ACCEPT)
+    has come.  A sender counts a receiver from such a message on.  With ``no_rules`` each side counts whom it
+    has heard of, which is not safe.
 When a member is gone
     Nobody waits for it any more, neither for its acknowledgements nor for its messages.  What it sent and is
     not yet known to be stable stays so: others' acknowledgements no longer speak of it.  Acknowledgements
@@ -30,38 +36,44 @@ Paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from stablecast.errors import InvalidInput
-from stablecast.frontier.tournament import least_of, raise_number, tournament_size
+from stablecast.frontier.tournament import least_of, raise_number, set_number, tournament_size
+from stablecast.protocols._connections import (
+    IN,
+    WAITING,
+    Connected,
+    begin_connected,
+    count_in,
+    is_awaited,
+    is_counted,
+    is_new,
+    leave_receiver,
+    leave_sender,
+    part_for_good,
+    place_connected,
+    want,
+)
 from stablecast.protocols._receivers import (
-    ACK_EVERY,
-    ACK_TO,
     THE_ONLY_EXECUTION,
     TO_ALL,
-    Receiver,
     draw_phase,
     has_receiver,
     hears,
-    place_receivers,
 )
+from stablecast.protocols._timestamp_options import PARAMETERS, check, resolve
 from stablecast.protocols.contract import (
-    CHOICE,
+    CLOSE_AT_RECEIVER,
+    CONNECT,
     GROUP,
     NEVER,
-    REAL,
-    TIME,
-    WHOLE,
     Acknowledging,
     Column,
     IntArray,
     Kernels,
     Number,
     Outbox,
-    Parameter,
     Protocol,
-    Role,
     Round,
     Sizes,
     Time,
@@ -69,31 +81,22 @@ from stablecast.protocols.contract import (
     attached,
     declare_prefix,
     entries,
-    hidden,
     kernel,
     number,
+    open_channel,
     send,
     set_timer,
     sources,
 )
 from stablecast.protocols.contract.clocks import (
-    DRIFT_MAX_PPM,
-    HORIZON_MAX_PS,
-    HYBRID,
-    LOGICAL,
     PHYSICAL,
-    PPB_OF_PPM,
-    SKEW_MAX_PS,
-    check_clocks,
     draw_drift_ppb,
     draw_offset_ps,
-    drifted_apart_ps,
     merge,
     read,
     stamp,
 )
 from stablecast.protocols.contract.draws import PROTOCOL_STREAM, uniform
-from stablecast.protocols.contract.parameters import PS_PER
 
 FROZEN = -1
 """In place of a NULL's number: its sender is gone."""
@@ -107,7 +110,7 @@ def _clock_bytes(sizes: Sizes) -> int:
     return 0 if sizes.params["clock"] == PHYSICAL else _stamp_bytes(sizes)
 
 
-class State(Receiver):
+class State(Connected):
     """A member's clock, what it has of each sender, and what each member has acknowledged."""
 
     last: Number
@@ -152,11 +155,29 @@ class NULL(NamedTuple):
     number: Number
 
 
+class ASK(NamedTuple):
+    """A receiver connects: its first acknowledgement to a sender, repeated until an answer comes."""
+
+    connection: Number
+    told: Annotated[int, number(_stamp_bytes)]
+
+
+class ACCEPT(NamedTuple):
+    """The sender's first message to a receiver: like a NULL, with the last message that is not for it."""
+
+    connection: Number
+    column: Column
+    first: Number
+    stamp: Annotated[int, number(_stamp_bytes)]
+    number: Number
+
+
 @kernel
 def init(me: State, now: int, out: Outbox) -> None:
     """Set the clock, find out whom to wait for, and choose the phases of one's own timers."""
     me.offset = draw_offset_ps(me.seed, me.number, me.params.offsets)
     me.drift = draw_drift_ppb(me.seed, me.number, me.params.drift)
+    begin_connected(me)
     for column in range(me.received.size):
         if not hears(me, column):
             me.have[column] = NEVER
@@ -200,7 +221,7 @@ def tick(me: State, now: int) -> int:
 def look_at(me: State, column: int) -> None:
     """Bring up to date what this member has of a sender: data, and a NULL whose number it has reached."""
     have = me.have[column]
-    if have == NEVER:
+    if have == NEVER or (me.params.channels and me.phase[column] != IN):
         return
     if me.received[column] > 0:
         have = max(have, attached(me, column, me.received[column], 0))
@@ -234,9 +255,13 @@ def acknowledge(me: State, now: int, out: Outbox) -> None:
     for column in range(me.received.size):
         least = min(least, me.have[column])
     me.operations += me.received.size
+    if least < NEVER:
+        me.told = max(me.told, least)
+    if me.params.channels:
+        acknowledge_on_channels(me, clock, out)
+        return
     if least == NEVER:
         return
-    me.told = max(me.told, least)
     if me.params.ack_to == TO_ALL:
         send(out, GROUP, ACK(me.gone, me.told, clock))
     else:
@@ -245,6 +270,16 @@ def acknowledge(me: State, now: int, out: Outbox) -> None:
                 send(out, sender, ACK(me.gone, me.told, clock))
     if me.whole:
         take_acknowledgement(me, me.number, me.told, out)
+
+
+@kernel
+def acknowledge_on_channels(me: State, clock: int, out: Outbox) -> None:
+    """Acknowledge to the senders that one is connected to; ask those again that have not answered."""
+    for column in range(me.received.size):
+        if me.phase[column] == IN:
+            send(out, me.peers[column], ACK(me.gone, me.told, clock))
+        elif me.phase[column] == WAITING:
+            send(out, me.peers[column], ASK(me.connection[column], me.told))
 
 
 @kernel
@@ -281,7 +316,7 @@ def declare(me: State, out: Outbox) -> None:
 def on_null(me: State, source: int, message: NULL, now: int, out: Outbox) -> None:
     """Keep the newest NULL of a sender; it counts when the data before it has come."""
     column = message.column
-    if source == me.number:
+    if source == me.number or (me.params.channels and me.phase[column] != IN):
         return
     look_at(me, column)
     if message.stamp > me.null_stamp[column] and me.null_number[column] != FROZEN:
@@ -294,6 +329,7 @@ def on_null(me: State, source: int, message: NULL, now: int, out: Outbox) -> Non
 def gone(me: State, member: int, column: int, now: int, out: Outbox) -> None:
     """Wait neither for acknowledgements nor for messages of a member that is gone."""
     me.gone += 1 + int(uniform(0, PROTOCOL_STREAM + member, 0) * (1 << 50))
+    part_for_good(me, member, column)
     raise_number(me.acked, member, NEVER)
     if column >= 0:
         me.have[column] = NEVER
@@ -302,23 +338,73 @@ def gone(me: State, member: int, column: int, now: int, out: Outbox) -> None:
         declare(me, out)
 
 
-def resolve(values: Mapping[str, int], group: int) -> dict[str, int]:
-    """Set the range of the clocks' offsets: what drift leaves of the skew."""
-    apart = drifted_apart_ps(values["drift"] / PPB_OF_PPM, values["sync"])
-    return {"offsets": max(values["skew"] - apart, 0)}
+@kernel
+def channel(me: State, what: int, member: int, column: int, connection: int, now: int, out: Outbox) -> None:
+    """Connect to a sender, or take note that a connection is closed."""
+    if what == CONNECT:
+        if want(me, column, connection):
+            connect(me, member, column, connection, now, out)
+    elif what == CLOSE_AT_RECEIVER:
+        if leave_sender(me, column, connection):
+            me.have[column] = NEVER
+    elif leave_receiver(me, member, connection):
+        raise_number(me.acked, member, NEVER)
+        if least_of(me.acked) > me.frontier:
+            declare(me, out)
 
 
-def check(values: Mapping[str, int]) -> None:
-    """Refuse clocks that cannot be, in the units of the command line."""
-    skew, drift, sync = values["skew"], values["drift"] / PPB_OF_PPM, values["sync"]
-    apart = drifted_apart_ps(drift, sync)
-    if apart > skew:
-        raise InvalidInput(
-            f"skew_us {skew / 1e6:g} is too small: clocks that drift by {drift:g} ppm and are set right every"
-            f" {sync / 1e12:g} s differ by up to {apart / 1e6:g} us (accepted: that or more, or a smaller"
-            " drift_ppm or sync_s)"
-        )
-    check_clocks(skew, drift, sync)
+@kernel
+def connect(me: State, member: int, column: int, connection: int, now: int, out: Outbox) -> None:
+    """Acknowledge to a sender for the first time; from then on it counts (rule 2)."""
+    tick(me, now)
+    least = NEVER
+    for k in range(me.received.size):
+        least = min(least, me.have[k])
+    if least < NEVER:
+        me.told = max(me.told, least)
+    if not me.params.no_rules:
+        me.have[column] = me.told
+    send(out, member, ASK(connection, me.told))
+
+
+@kernel
+def on_ask(me: State, source: int, message: ASK, now: int, out: Outbox) -> None:
+    """Count a receiver in with a message above what it has acknowledged (rule 4), which is the answer.
+
+    A sender whose clock is behind does not answer yet; the receiver asks again.
+    """
+    if not me.params.channels or me.column < 0:
+        return
+    me.last = merge(me.params.clock, me.last, message.told)
+    if is_new(me, source, message.connection):
+        stamp = tick(me, now)
+        if stamp <= message.told and not me.params.no_rules:
+            return
+        count_in(me, source, message.connection, out)
+        set_number(me.acked, source, message.told)
+        answer(me, source, message.connection, stamp, out)
+    elif is_counted(me, source, message.connection):
+        answer(me, source, message.connection, tick(me, now), out)
+        take_acknowledgement(me, source, message.told, out)
+
+
+@kernel
+def answer(me: State, source: int, connection: int, stamp: int, out: Outbox) -> None:
+    """Send a receiver its first message."""
+    send(out, source, ACCEPT(connection, me.column, me.first[source], stamp, me.received[me.column]))
+
+
+@kernel
+def on_accept(me: State, source: int, message: ACCEPT, now: int, out: Outbox) -> None:
+    """Take a sender's messages from now on; this is the first of them."""
+    column = message.column
+    if is_awaited(me, column, message.connection):
+        me.phase[column] = IN
+        me.null_stamp[column] = message.stamp
+        me.null_number[column] = message.number
+        if me.params.no_rules:
+            me.have[column] = 0
+        open_channel(out, column, message.first)
 
 
 PROTOCOL = Protocol(
@@ -330,8 +416,9 @@ PROTOCOL = Protocol(
         attach=attach,
         attached=lambda sizes: 1,
         timer=timer,
-        receive={ACK: on_ack, NULL: on_null},
+        receive={ACK: on_ack, NULL: on_null, ASK: on_ask, ACCEPT: on_accept},
         gone=gone,
+        channel=channel,
         sends=lambda sizes: 2 if sizes.params["ack_to"] == TO_ALL else sizes.tracked + 2,
         arrays=lambda sizes: 1,
     ),
@@ -340,72 +427,8 @@ PROTOCOL = Protocol(
         groups_may_differ=True,
         operations="operations",
     ),
-    parameters=(
-        Parameter(
-            "send_every",
-            TIME,
-            100.0,
-            "Longest silence of a sender; then it sends a NULL, which carries a timestamp and no data.",
-            unit="ms",
-            role=Role.EVERY,
-            above=0,
-        ),
-        ACK_EVERY,
-        Parameter(
-            "clock",
-            CHOICE,
-            "physical",
-            "What timestamps are read from: physical clocks, which differ by the skew; logical clocks, which"
-            " count messages; or hybrid clocks, which are physical and never behind what was received.",
-            choices={"physical": PHYSICAL, "logical": LOGICAL, "hybrid": HYBRID},
-            role=Role.CLOCK,
-        ),
-        Parameter(
-            "skew",
-            TIME,
-            0.0,
-            "Most that two members' clocks differ at any time.",
-            unit="us",
-            role=Role.MODEL,
-            least=0,
-            most=SKEW_MAX_PS / PS_PER["us"],
-        ),
-        Parameter(
-            "drift",
-            REAL,
-            0.0,
-            "Most that the rate of a member's clock is off, in parts per million; the skew bounds what it"
-            " comes to.",
-            unit="ppm",
-            role=Role.MODEL,
-            least=0,
-            most=DRIFT_MAX_PPM,
-            scale=PPB_OF_PPM,
-        ),
-        Parameter(
-            "sync",
-            TIME,
-            60.0,
-            "Time between two moments at which all clocks are set right again.",
-            unit="s",
-            role=Role.MODEL,
-            above=0,
-            most=HORIZON_MAX_PS / PS_PER["s"],
-        ),
-        ACK_TO,
-        Parameter(
-            "stamp_bytes",
-            WHOLE,
-            8,
-            "Bytes of a timestamp on the wire.",
-            role=Role.MODEL,
-            least=1,
-            most=64,
-        ),
-        hidden("offsets", Role.DERIVED),
-        hidden("ahead", Role.AHEAD),
-    ),
+    parameters=PARAMETERS,
     resolve=resolve,
     check=check,
-    places=place_receivers,
+    places=place_connected,
 )

@@ -37,6 +37,9 @@ VIOLATIONS = {
 @kernel
 def bring_truth_up_to_date(sim: Sim) -> None:
     """Compute again, for each column, what every member has received that nobody has struck off."""
+    if sim.channels:
+        bring_pairs_up_to_date(sim)
+        return
     if sim.audiences:
         bring_audiences_up_to_date(sim)
         return
@@ -61,6 +64,34 @@ def bring_audiences_up_to_date(sim: Sim) -> None:
         for i in range(sim.received.shape[0]):
             if (sim.audience[c, i] or sim.columns[c].leader == i) and is_required(sim, i):
                 sim.truth[c] = min(sim.truth[c], sim.received[i, c])
+
+
+@kernel
+def pair_of(sim: Sim, column: int, member: int) -> int:
+    """Return where it is kept how a column and a member stand."""
+    return int(column * sim.member_count + member)
+
+
+@kernel
+def bring_pairs_up_to_date(sim: Sim) -> None:
+    """Do so where receivers connect: whom a sender counts needs what it sent since, while both are open."""
+    for c in range(sim.truth.size):
+        leader = sim.columns[c].leader
+        sim.truth[c] = sim.received[leader, c]
+        for i in range(sim.member_count):
+            if sim.pairs[pair_of(sim, c, i)].required and is_required(sim, i):
+                sim.truth[c] = min(sim.truth[c], max(sim.received[i, c], sim.pairs[pair_of(sim, c, i)].after))
+
+
+@kernel
+def count_early(sim: Sim, member: int) -> None:
+    """Count the messages that a member now calls stable and that a receiver lacks."""
+    for c in range(sim.truth.size):
+        for i in range(sim.member_count):
+            pair = sim.pairs[pair_of(sim, c, i)]
+            if pair.required and is_required(sim, i):
+                has = max(sim.received[i, c], pair.after, sim.declared[member, c])
+                sim.counts.early += max(sim.stable[member, c] - has, 0)
 
 
 @kernel
@@ -92,7 +123,9 @@ def check_declaration(sim: Sim, member: int) -> None:
     # Once a live member was struck off, stability is a matter of whom one counts in.
     if sim.counts.false_strikes == 0 and exceeds(stable, sim.truth):
         bring_truth_up_to_date(sim)
-        if exceeds(stable, sim.truth):
+        if sim.lenient:
+            count_early(sim, member)
+        elif exceeds(stable, sim.truth):
             report(sim, EARLY, member, stable, sim.truth)
     if sim.book >= 0:
         check_by_book(sim, member)

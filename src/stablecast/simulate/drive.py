@@ -6,7 +6,8 @@ causes elsewhere is caused here, by :func:`after_kernel`, at the time of the eve
 1. The protocol's timer is set, if the call set it.
 2. Messages leave in the order of the sends.  Each gets its place in the queues at once, so the order of sends
    is the order of simultaneous packets.
-3. Changes of membership are noted.  They come before the check, which asks who is required.
+3. Changes of membership are noted, and receivers that are counted in or begin to take messages.  They come
+   before the check, which asks who is required.
 4. What the call has learned is measured, and then the start of a round, which may follow from that.
 5. If the call declared more to be stable, the declaration is checked, then the buffers are released, and then
    it is kept in ``declared``.  A release may make room for messages that waited, which leave now, behind the
@@ -39,6 +40,7 @@ from stablecast.protocols.contract.kernels import AS_IT_IS, CHANGE_STATUS, GROUP
 from stablecast.protocols.layers.succession import REIGN, coordinator_of
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
 from stablecast.simulate.changes import pack_changes, take_changes
+from stablecast.simulate.channels import is_connecting, note_counted, note_opened
 from stablecast.simulate.checks import (
     TOO_MANY_SENDS,
     bring_truth_up_to_date,
@@ -145,6 +147,11 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
     let_go_of_array(sim)
     if marks.changes > 0:
         note_changes(sim, member, now)
+    if marks.counted > 0:
+        note_counted(sim, member, marks.counted - 1, marks.after)
+    if marks.opened > 0:
+        note_opened(sim, member, marks.opened - 1, marks.after, now)
+        see_whether_over(sim)
     if marks.learned > 0 and not sim.roundless:
         note_learned(sim, member, marks.learned, now)
     if marks.begun > 0:
@@ -331,7 +338,7 @@ def is_through(sim: Sim, member: int) -> bool:
 
     One that is on its way in has not; and where members may lack what is stable, they have to receive it.
     """
-    if sim.members[member].joining_at >= 0:
+    if sim.members[member].joining_at >= 0 or (sim.channels and is_connecting(sim, member)):
         return False
     if sim.executions > 0:
         return bool(sim.members[member].finished >= sim.executions)

@@ -5,7 +5,10 @@ milliseconds:
 
     crash 3 at 5000; leave 4,7 at 6000; join 2 at 9000; partition 0-49 from 1000 to 8000
 
+    connect 7 to 0 at 500; disconnect 7 from 0 at 900; drop 3,4 by 0 at 950
+
 ``join 2`` lets the next two members come that were not there from the start; all others are there at 0.
+Receivers connect to a sender and disconnect from it, and a sender drops receivers.
 """
 
 from __future__ import annotations
@@ -21,13 +24,21 @@ from stablecast.overlays.hypercube import hypercube
 from stablecast.simulate.knobs import FAULTS, check_knobs, knob
 
 CRASH, LEAVE, JOIN, MOVE, TELL, TELL_JOINED, PAUSE, RESUME = range(8)
+CONNECT, DISCONNECT, DROP, LOSE_SENDER, LOSE_RECEIVER = range(8, 13)
+"""What may happen to a connection: the first two at its receiver, the third at its sender; by the last two
+the network tells a receiver, and a sender, that the other side has closed it."""
 """What may happen to a member; ``MOVE`` puts it on a side of a partition, and by ``TELL`` a failure detector
 tells it that another one is gone, by ``TELL_JOINED`` a membership service that another one has joined.  Only
 live members pause."""
 PS_PER_MS = 1_000_000_000
-ACCEPTED = "accepted: 'crash M at MS', 'leave M at MS', 'join COUNT at MS', 'partition M from MS to MS'"
+ACCEPTED = (
+    "accepted: 'crash M at MS', 'leave M at MS', 'join COUNT at MS', 'partition M from MS to MS', 'connect M"
+    " to SENDER at MS', 'disconnect M from SENDER at MS', 'drop M by SENDER at MS'"
+)
 _ONCE = re.compile(r"(crash|leave|join)\s+([\d,\s-]+?)\s+at\s+([\d.]+)")
 _PAUSE = re.compile(r"pause\s+([\d,\s-]+?)\s+from\s+([\d.]+)\s+to\s+([\d.]+)")
+_CHANNEL = re.compile(r"(connect|disconnect|drop)\s+([\d,\s-]+?)\s+(to|from|by)\s+(\d+)\s+at\s+([\d.]+)")
+_WORDS = {("connect", "to"): CONNECT, ("disconnect", "from"): DISCONNECT, ("drop", "by"): DROP}
 _PARTITION = re.compile(r"partition\s+([\d,\s-]+?)\s+from\s+([\d.]+)\s+to\s+([\d.]+)")
 
 
@@ -40,7 +51,9 @@ class Fault:
     member: int
     side: int = 0
     """Of ``MOVE``: the side that the member is on from then on; of ``TELL`` and ``TELL_JOINED``: the member
-    that is gone or has joined."""
+    that is gone or has joined; of a connection: the member at its other end."""
+    number: int = 0
+    """Of a connection: which of the receiver's to that sender."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +177,14 @@ def _read_step(step: str, members: int, following: int, side: int, *, pauses: bo
     if once:
         what = CRASH if once[1] == "crash" else LEAVE
         return [Fault(_ps(once[3]), what, member) for member in _members(once[2], members)]
+    channel = _CHANNEL.fullmatch(step)
+    if channel and (channel[1], channel[3]) in _WORDS:
+        what, at = _WORDS[channel[1], channel[3]], _ps(channel[5])
+        (sender,) = _members(channel[4], members)
+        return [
+            Fault(at, what, *((sender, member) if what == DROP else (member, sender)))
+            for member in _members(channel[2], members)
+        ]
     lasting = partition or pause
     if lasting:
         chosen, begin, end = _members(lasting[1], members), _ps(lasting[2]), _ps(lasting[3])

@@ -42,6 +42,8 @@ from stablecast.compiling.view_calls import outbox_of
 from stablecast.compiling.views import Rows
 from stablecast.protocols.contract.kernels import clear
 from stablecast.protocols.layers.succession import REIGN
+from stablecast.simulate.channels import note_change
+from stablecast.simulate.checks import pair_of
 from stablecast.simulate.drive import (
     after_kernel,
     give_received,
@@ -57,7 +59,17 @@ from stablecast.simulate.drive import (
     see_whether_over,
     set_base,
 )
-from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, TELL_JOINED
+from stablecast.simulate.faults import (
+    CONNECT,
+    CRASH,
+    DROP,
+    JOIN,
+    LEAVE,
+    LOSE_RECEIVER,
+    MOVE,
+    TELL,
+    TELL_JOINED,
+)
 from stablecast.simulate.hosts import member_at, receive_at_host
 from stablecast.simulate.network import PURE_DELAY
 from stablecast.simulate.packets import is_whole, split_first
@@ -94,6 +106,7 @@ receive: Any
 timer: Any
 gone: Any
 joined: Any
+channel: Any
 leave: Any
 attach: Any
 take: Any
@@ -202,6 +215,23 @@ def arrive_outside(sim: Sim, rows: Rows, i: int, now: int) -> None:
     come_in(sim, rows, i, now)
 
 
+@kernel
+def change_connection(sim: Sim, rows: Rows, number: int, now: int) -> None:
+    """Something happens to a connection, at one of its ends."""
+    fault = sim.faults[number]
+    i, what = fault.member, fault.what
+    if sim.members[i].alive:
+        at_sender = what in (DROP, LOSE_RECEIVER)
+        column = sim.members[i].column if at_sender else sim.members[fault.side].column
+        if what == DROP:
+            sim.pairs[pair_of(sim, column, fault.side)].required = 0
+        told = note_change(sim, what, i, column, now)
+        clear(sim.out_marks)
+        channel(rows[i], told, fault.side, column, fault.number, now, outbox_of(rows, i))
+        after_kernel(sim, i, 0, now)
+        set_timer(sim, i)
+
+
 @apart
 def strike(sim: Sim, rows: Rows, number: int, now: int) -> None:
     """A fault happens."""
@@ -218,6 +248,8 @@ def strike(sim: Sim, rows: Rows, number: int, now: int) -> None:
         tell(sim, rows, i, sim.faults[number].side, now)
     elif sim.faults[number].what == TELL_JOINED:
         tell_joined(sim, rows, i, sim.faults[number].side, now)
+    elif sim.faults[number].what >= CONNECT:
+        change_connection(sim, rows, number, now)
     elif sim.faults[number].what == MOVE:
         sim.members[i].side = sim.faults[number].side
     elif sim.members[i].alive:

@@ -22,7 +22,8 @@ from stablecast.simulate.distances import member_distances
 from stablecast.simulate.network import Network, build_network
 from stablecast.simulate.packets import tally_width
 from stablecast.simulate.queues import NEVER, Queues, make_queues
-from stablecast.simulate.setup import NEAR, PIGGYBACKS, TRIGGERS, Setup, sender_columns, sender_members
+from stablecast.simulate.senders import sender_columns, sender_intervals_ps, sender_members, sender_messages
+from stablecast.simulate.setup import NEAR, PIGGYBACKS, TRIGGERS, Setup
 from stablecast.simulate.state import PERIODIC, RIDERS_MAX, Feed, Group, Meters, Plan, Sends, Sim
 
 PS_PER_MS = 1000 * PS_PER_US
@@ -69,7 +70,6 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         "trigger": TRIGGERS.index(setup.trigger.kind),
         "executions": setup.execution_count,
         "messages_each": traffic.messages,
-        "interval_ps": traffic.interval_ps,
         "buffer": setup.column_buffer,
         "lossy": setup.lossy,
         "piggyback_ps": round(traffic.piggyback_ms * PS_PER_MS) if traffic.messages else 0,
@@ -95,6 +95,8 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         "roundless": not protocol.runs.in_rounds,
         "knows_own": protocol.runs.knows(setup.sizes) == "own",
         "audiences": bool(setup.audiences),
+        "channels": setup.has_channels,
+        "lenient": setup.is_lenient,
         "group_senders": setup.column_count < setup.sender_count,
         "tracing": trace and traffic.messages > 0,
         "wire_log": wire_log,
@@ -122,7 +124,7 @@ def make_attached(setup: Setup) -> NDArray[np.int64]:
     width = setup.found_protocol.kernels.attached(setup.sizes)
     if width == 0 or setup.traffic.messages == 0:
         return np.zeros((1, 1, 1), np.int64)
-    shape = (setup.column_count, setup.traffic.messages + 1, width + 1)
+    shape = (setup.column_count, int(sender_messages(setup).max()) + 1, width + 1)
     if 8 * math.prod(shape) > ATTACHED_BYTES_MAX:
         raise InvalidInput(
             f"{setup.protocol_name} keeps {width} numbers for each of {shape[0]} × {shape[1] - 1} messages,"
@@ -199,6 +201,7 @@ def _lengths(setup: Setup, protocol: Protocol, plan: Plan) -> dict[str, int]:
         "remembering": members if plan.changed_only else 1,
         "remembered_kinds": len(protocol.kinds) if plan.changed_only else 1,
         "streams": members * len(protocol.kinds) if plan.changed_only else 1,
+        "pairs": setup.column_count * members if plan.channels else 1,
         "faults": max(len(setup.schedule.faults), 1),
     }
 
@@ -237,7 +240,10 @@ def _make_group(setup: Setup, protocol: Protocol, rows: Rows, lengths: dict[str,
     )
     for record, fault in zip(group.faults, setup.schedule.faults, strict=False):
         record.at, record.what = fault.at_ps, fault.what
-        record.member, record.side = fault.member, fault.side
+        record.member, record.side, record.number = fault.member, fault.side, fault.number
+    if setup.has_channels:
+        group.pairs.wanted = group.pairs.required = group.audience.ravel()
+        group.pairs.since = -1
     return group
 
 
@@ -265,19 +271,20 @@ def _make_feed(setup: Setup, plan: Plan, lengths: dict[str, int]) -> Feed:
         none = {"fed_members": 1, "fed_columns": 1, "unstable": 1, "window": 1}
         return _silent(allocate(Feed, none))
     members, columns = lengths["members"], setup.column_count
-    sizes = np.bincount(sender_columns(setup), minlength=columns)
+    targets = np.zeros(columns, np.int64)
+    np.add.at(targets, sender_columns(setup), sender_messages(setup))
     window = plan.buffer + 1 if plan.lossy or plan.detours else 1
     if members * columns * window > WINDOW_BYTES_MAX:
         raise InvalidInput(
             f"{members} members × {columns} senders × buffer {plan.buffer} do not fit the memory with losses"
             " (take fewer senders or a smaller buffer)"
         )
-    unstable = int(sizes.max()) * plan.messages_each + 1 if plan.group_senders else plan.buffer + 1
+    unstable = int(targets.max()) + 1 if plan.group_senders else plan.buffer + 1
     fed = {"fed_members": members, "fed_columns": columns, "unstable": unstable, "window": window}
     feed = _silent(allocate(Feed, fed))
     first_of_column = np.searchsorted(sender_columns(setup), np.arange(columns))
     feed.columns.leader = sender_members(setup)[first_of_column]
-    feed.columns.target = sizes * plan.messages_each
+    feed.columns.target = targets
     return feed
 
 
@@ -314,8 +321,9 @@ def _make_meters(setup: Setup, plan: Plan, lengths: dict[str, int], targets: int
 def _place_senders(setup: Setup, plan: Plan, records: Any) -> None:
     senders = sender_members(setup)
     records.column[senders] = sender_columns(setup)
-    records.to_send[senders] = plan.messages_each
-    records.send_at[senders] = np.arange(senders.size) * plan.interval_ps // senders.size
+    records.interval[senders] = sender_intervals_ps(setup)
+    records.to_send[senders] = sender_messages(setup)
+    records.send_at[senders] = np.arange(senders.size) * setup.traffic.interval_ps // senders.size
 
 
 def trace_burst(plan: Plan, targets: int) -> int:

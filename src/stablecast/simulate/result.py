@@ -28,6 +28,8 @@ GOSSIP_ONLY = (
     "join_max_us",
 )
 """What only protocols that run in steps have."""
+CONNECTIONS_ONLY = ("connects", "connect_mean_us", "connect_max_us", "early")
+"""What only runs in which receivers connect have."""
 LISTS = ("peaks", "places")
 """What a delivery has for each member and message."""
 
@@ -135,6 +137,8 @@ class Result:
     """Packets lost on links, and messages lost at receivers or omitted by their senders."""
     riders: int
     """Stability messages that rode on data."""
+    rider_bytes: int
+    """Bytes of these inside the data, each message once."""
     simulated_us: float
     """When the last member finished the last execution."""
     events: int
@@ -155,6 +159,14 @@ class Result:
     """From its wanting to, by the faults or because it found itself struck off, to its taking part: mean."""
     join_max_us: float | None = None
     """The longest of those times."""
+    connects: int = 0
+    """Receivers that connected to a sender during the run and were let in."""
+    connect_mean_us: float | None = None
+    """From a receiver's wanting to connect to its taking the sender's messages: mean."""
+    connect_max_us: float | None = None
+    """The longest of those times."""
+    early: int = 0
+    """With ``no_rules``: messages called stable that a receiver lacked, once for each receiver."""
     traffic: TrafficResult | None = None
     delivery: Delivery | None = None
     """Of a protocol that delivers messages itself."""
@@ -167,6 +179,9 @@ class Result:
         del values["processed"]
         if self.tpr_us is None:
             for name in GOSSIP_ONLY:
+                del values[name]
+        if self.connects == 0:
+            for name in CONNECTIONS_ONLY:
                 del values[name]
         if self.traffic is None:
             del values["traffic"]
@@ -260,6 +275,7 @@ def collect(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows, wall_s: floa
         dropped=int(counts.dropped),
         lost=int(counts.lost),
         riders=int(counts.riders),
+        rider_bytes=int(counts.rider_bytes),
         simulated_us=_us(int(counts.finished_at)),
         events=int(counts.events),
         wall_s=wall_s,
@@ -271,6 +287,10 @@ def collect(setup: Setup, protocol: Protocol, sim: Sim, rows: Rows, wall_s: floa
         joins=int(counts.joins),
         join_mean_us=_us(counts.join_sum / counts.joins) if counts.joins else None,
         join_max_us=_us(int(counts.join_max)) if counts.joins else None,
+        connects=int(counts.connects),
+        connect_mean_us=_us(counts.connect_sum / counts.connects) if counts.connects else None,
+        connect_max_us=_us(int(counts.connect_max)) if counts.connects else None,
+        early=int(counts.early),
         traffic=_collect_traffic(sim) if setup.traffic.messages else None,
         delivery=_collect_delivery(setup, protocol, sim, rows),
     )

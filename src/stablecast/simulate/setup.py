@@ -9,16 +9,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stablecast.errors import InvalidInput
 from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols import protocol_names
 from stablecast.protocols.contract import Protocol, Role, Sizes
+from stablecast.simulate.connecting import changes_of, drawn_changes, with_connections
 from stablecast.simulate.costs import Costs
 from stablecast.simulate.faults import CRASH, LEAVE, Schedule, read_schedule, with_detector
 from stablecast.simulate.knobs import FAULTS, NETWORK, RUN, STRUCTURE, TRAFFIC, TRIGGER, check_knobs, knob
 from stablecast.simulate.routes import POLICIES
+from stablecast.simulate.senders import sender_members
 from stablecast.simulate.source_trees import SHARED_TREE, TREES
 from stablecast.simulate.topologies import Topology
 
@@ -41,16 +42,14 @@ def _joinable() -> str:
     return f"accepted: {', '.join(free)}; {', '.join(names)} with {', '.join(sorted(options))} above 0"
 
 
-def sender_members(setup: Setup) -> NDArray[np.int64]:
-    """Return the members that send, spread evenly over the group, member 0 first."""
-    senders = setup.sender_count
-    return np.arange(senders) * setup.topology.member_count // senders
-
-
-def sender_columns(setup: Setup) -> NDArray[np.int64]:
-    """Return the column that each sender's messages are numbered in."""
-    senders = setup.sender_count
-    return np.arange(senders) * setup.column_count // senders
+def _read_rate(word: str) -> float:
+    try:
+        rate = float(word)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise InvalidInput(f"first_rates_per_s has {word!r} (accepted: numbers above 0, as in '1000,50')")
+    return rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +65,12 @@ class Traffic:
     )
     rate_per_s: float = knob(
         10.0, "Messages per second of each sender, while its buffer has room.", panel=TRAFFIC, above=0
+    )
+    first_rates_per_s: str = knob(
+        "",
+        "Messages per second of the first senders, where they differ: '1000' or '1000,50'. They send for as"
+        " long as the others, and so more or fewer messages.",
+        panel=TRAFFIC,
     )
     data_bytes: int = knob(
         1000, "Payload of a data message in bytes; the header comes on top.", panel=TRAFFIC, least=0
@@ -111,6 +116,13 @@ class Traffic:
 
     def __post_init__(self) -> None:
         check_knobs(self)
+        _ = self.first_rates  # refuses what is no rate
+
+    @cached_property
+    def first_rates(self) -> tuple[float, ...]:
+        """The rates of the first senders, read."""
+        words = self.first_rates_per_s.split(",") if self.first_rates_per_s else []
+        return tuple(_read_rate(word) for word in words)
 
     @property
     def interval_ps(self) -> int:
@@ -210,12 +222,14 @@ class Setup:
     faults: str = knob(
         "",
         "What happens to members, with times in milliseconds: 'crash 3 at 5000; leave 4,7 at 6000; join 2 at"
-        " 9000; partition 0-49 from 1000 to 8000'.",
+        " 9000; partition 0-49 from 1000 to 8000; connect 7 to 0 at 500; disconnect 7 from 0 at 900; drop"
+        " 3 by 0 at 950'.",
         panel=FAULTS,
     )
     detect_ms: float = knob(
         0.0,
-        "Milliseconds after a crash or a join at which all other members are told of it; below 0 for never.",
+        "Milliseconds after a crash or a join at which all other members are told of it, and after the end of"
+        " a connection at which its other side is; below 0 for never.",
         panel=FAULTS,
     )
     detect_spread_ms: float = knob(
@@ -223,6 +237,19 @@ class Setup:
         "Each member is told up to so many milliseconds later, drawn by the seed.",
         panel=FAULTS,
         least=0,
+    )
+    connects_per_s: float = knob(
+        0.0,
+        "Receivers that connect to a sender in a second, in the whole group, drawn by the seed while senders"
+        " have something to send; besides those of --receivers.",
+        panel=FAULTS,
+        least=0,
+    )
+    connected_ms: float = knob(
+        500.0,
+        "Milliseconds after which such a receiver disconnects, on average; drawn by the seed.",
+        panel=FAULTS,
+        above=0,
     )
     placement: str | None = knob(
         None,
@@ -308,8 +335,20 @@ class Setup:
         if self.param(Role.FILL, 0) > 0 and self.traffic.messages == 0:
             option = protocol.having(Role.FILL)[0].option_name
             raise InvalidInput(f"{option} needs data traffic (give messages above 0)")
+        self._check_connections()
         if protocol.runs.by_timers and self.trigger.kind != "immediate":
             raise InvalidInput(f"{protocol.name} needs no trigger (leave trigger out)")
+
+    def _check_connections(self) -> None:
+        if not self.has_channels:
+            return
+        if not self.found_protocol.connects:
+            names = ", ".join(protocol_names(lambda found: found.connects))
+            raise InvalidInput(
+                f"receivers cannot connect to senders in {self.protocol_name} (accepted: {names})"
+            )
+        if self.receivers is None:
+            raise InvalidInput("receivers connect to senders that they do not receive from (give receivers)")
 
     def _check_joins(self, silence: int) -> None:
         protocol = self.found_protocol
@@ -324,6 +363,16 @@ class Setup:
 
     def _check_data(self) -> None:
         protocol, members = self.found_protocol, self.topology.member_count
+        first = len((self.delivery or self.traffic).first_rates)
+        if first and protocol.runs.delivers:
+            raise InvalidInput(
+                f"all senders of {protocol.name} have the same rate (leave first_rates_per_s out)"
+            )
+        if first > self.sender_count:
+            raise InvalidInput(
+                f"first_rates_per_s has {first} rates for {self.sender_count} senders (accepted: as many or"
+                " fewer)"
+            )
         if self.receivers is not None:
             if not 1 <= self.receivers < members:
                 raise InvalidInput(
@@ -343,8 +392,6 @@ class Setup:
                 raise InvalidInput(f"{protocol.name} has no executions (leave executions out)")
             if self.traffic.sender_groups is not None:
                 raise InvalidInput(f"{protocol.name} needs numbers of each sender (leave sender_groups out)")
-            if self.traffic.piggyback_ms > 0:
-                raise InvalidInput(f"{protocol.name} has nothing that rides (leave piggyback_ms out)")
 
     def _check_network(self) -> None:
         fails = any(fault.what in (CRASH, LEAVE) for fault in self.schedule.faults)
@@ -370,9 +417,39 @@ class Setup:
         """The faults, read, with what a failure detector tells of them."""
         members = self.topology.member_count
         read = read_schedule(self.faults, members)
+        if self.has_channels and self.receivers is not None:
+            read = self._connected(read)
         if not self.is_told:
             return read
         return with_detector(read, members, self.detect_ms, spread_ms=self.detect_spread_ms, seed=self.seed)
+
+    def _connected(self, read: Schedule) -> Schedule:
+        """Add what is drawn of connections, and what is told of them."""
+        leaders = sender_members(self).tolist()
+        drawn = []
+        if self.connects_per_s > 0:
+            drawn = drawn_changes(
+                leaders,
+                self.audiences,
+                self.topology.member_count,
+                per_s=self.connects_per_s,
+                lasting_ms=self.connected_ms,
+                until_ms=1000 * self.traffic.messages / self.traffic.rate_per_s,
+                seed=self.seed,
+            )
+        both = dataclasses.replace(read, faults=tuple(sorted([*read.faults, *drawn])))
+        return with_connections(both, leaders, self.audiences, self.detect_ms)
+
+    @cached_property
+    def has_channels(self) -> bool:
+        """Whether receivers connect to senders, or disconnect from them, during the run."""
+        asked = changes_of(read_schedule(self.faults, self.topology.member_count))
+        return self.connects_per_s > 0 or bool(asked)
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether what is called stable too early is counted, and does not end the run."""
+        return self.param(Role.UNSAFE, 0) > 0
 
     @property
     def is_told(self) -> bool:
@@ -410,6 +487,8 @@ class Setup:
         values = {Role.EXECUTIONS: self.execution_count, Role.ENTRY_BYTES: self.costs.entry_bytes}
         if self.schedule.initial < self.topology.member_count:
             values[Role.INITIAL] = self.schedule.initial
+        if self.has_channels:
+            values[Role.CHANNELS] = 1
         if self.cast is not None:
             values[Role.RELAY] = int(self.cast == RELAY)
         if self.delivery is not None:

@@ -87,9 +87,7 @@ class Plan:
     retry_ps: int
     """Start anew when an execution is not over after this time; 0 for never."""
     messages_each: int
-    """Messages that each sender sends; 0 for no data traffic."""
-    interval_ps: int
-    """Between two messages of a sender."""
+    """Messages of a sender at the common rate; 0 for no data traffic."""
     data_bytes: int
     buffer: int
     """Messages that a sender may have unstable before it must wait."""
@@ -159,6 +157,10 @@ class Plan:
     """Whether members learn of their own messages alone that they are stable."""
     audiences: bool
     """Whether some messages are not for everyone."""
+    channels: bool
+    """Whether receivers connect to senders, or disconnect from them, during the run."""
+    lenient: bool
+    """Whether what is called stable too early is counted, and does not end the run."""
     group_senders: bool
     """Whether senders hand their messages to a leader that numbers them for several."""
     tracing: bool
@@ -180,6 +182,7 @@ MEMBER = np.dtype(
         ("timer_at", np.int64),
         ("protocol_at", np.int64),  # when the protocol's own timer goes off
         ("column", np.int64),  # of a sender: where its messages are numbered, -1 for none
+        ("interval", np.int64),  # of a sender: between two messages
         ("to_send", np.int64),  # of a sender: messages not yet handed over
         ("send_at", np.int64),  # when the next one is due
         ("waiting", np.int64),  # 1 while its buffer is full
@@ -233,7 +236,19 @@ STREAM = np.dtype(
     ],
     align=True,
 )
-FAULT = np.dtype([("at", np.int64), ("what", np.int64), ("member", np.int64), ("side", np.int64)], align=True)
+FAULT = np.dtype(
+    [(name, np.int64) for name in ("at", "what", "member", "side", "number")],
+    align=True,
+)
+PAIR = np.dtype(
+    [
+        ("wanted", np.int64),  # 1 from when the receiver connects until either side has closed it
+        ("since", np.int64),  # since when it waits to be let in, -1 if it does not
+        ("required", np.int64),  # 1 while the sender counts it, and neither side has closed it
+        ("after", np.int64),  # the last message before those that count
+    ],
+    align=True,
+)
 
 
 class Counts(Record):
@@ -283,6 +298,8 @@ class Counts(Record):
     """When a member last finished an execution."""
     riders: int
     """Stability messages that rode on data."""
+    rider_bytes: int
+    """Their bytes inside the data, each message once."""
     planned: int
     """Executions that the starter has finished; without one, rounds whose result some member knows."""
     trip_max: int
@@ -305,6 +322,12 @@ class Counts(Record):
     """Members that have come in after the start, or again; how long that took them, and the longest."""
     join_sum: int
     join_max: int
+    connects: int
+    """Receivers that senders have let in after the start; how long that took them, and the longest."""
+    connect_sum: int
+    connect_max: int
+    early: int
+    """Where such are only counted: messages called stable that a receiver lacked, once for each receiver."""
     last_slot: int
     """1 + the slot of the last array that the kernel call at hand sent; 0 for none."""
     on_links: int
@@ -354,6 +377,8 @@ class Group:
     """What goes with data messages: by column, number and place; the last place has its bytes."""
     audience: Annotated[Ints, "columns", "members"]
     """For each column and member, 1 if the column's messages are for it."""
+    pairs: Annotated[Any, PAIR, "pairs"]
+    """Where receivers connect during the run: for each column, for each member, how they stand."""
     streams: Annotated[Any, STREAM, "streams"]
     """For changed entries only (:mod:`stablecast.simulate.changes`): where a member's arrays of a type stand,
     the one that the next is compared with, the highest of each entry, and what each receiver has put

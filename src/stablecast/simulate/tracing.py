@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.result import Result
 from stablecast.simulate.run import Progress, simulate
-from stablecast.simulate.setup import Setup, sender_columns, sender_members
+from stablecast.simulate.senders import sender_columns, sender_members
+from stablecast.simulate.setup import Setup
 from stablecast.trace.writer import TraceWriter
 
 _KINDS = ["send", "receive", "stable", "release", "join"]

@@ -56,7 +56,7 @@ def hand_over(sim: Sim, member: int, now: int) -> None:
         multicast(sim, record.column, now, now)
     record.to_send -= 1
     record.waiting = 0
-    record.send_at = now + sim.interval_ps if record.to_send > 0 else NEVER
+    record.send_at = now + record.interval if record.to_send > 0 else NEVER
 
 
 @kernel
@@ -120,6 +120,7 @@ def take_riders(sim: Sim, member: int, carrier: int) -> None:
         size = sim.messages[rider].wire_bytes - sim.header_bytes
         sim.messages[carrier].wire_bytes += size
         sim.messages[carrier].carried += size
+        sim.counts.rider_bytes += size
         sim.counts.riders += 1
         rider = sim.messages[rider].next
     record.rider = -1
@@ -171,7 +172,7 @@ def handle_data(sim: Sim, member: int, message: int, now: int) -> bool:
     elif record.kind == HEARTBEAT:
         highest = sim.highest
         highest[member, record.column] = max(highest[member, record.column], record.last)
-        _ask(sim, member, record.column, now)
+        ask_for(sim, member, record.column, now)
     elif record.kind == NAK:
         _answer(sim, member, message, now)
     else:
@@ -202,11 +203,11 @@ def _take(sim: Sim, member: int, message: int, now: int) -> None:
         sim.counts.delivery_max = max(sim.counts.delivery_max, now - record.born)
         if sim.tracing:
             note(sim, RECEIVE_EVENT, now, member, column, seq, sim.data_bytes)
-    _ask(sim, member, column, now)
+    ask_for(sim, member, column, now)
 
 
 @kernel
-def _ask(sim: Sim, member: int, column: int, now: int) -> None:
+def ask_for(sim: Sim, member: int, column: int, now: int) -> None:
     """Ask for the first missing range of a column, unless that was asked for a short while ago."""
     if not is_missing(sim.received[member], sim.highest[member], column):
         return
@@ -250,7 +251,7 @@ def _whom_to_ask(sim: Sim, member: int, column: int) -> int:
 def hear_of(sim: Sim, member: int, column: int, number: int, now: int) -> None:
     """A member that was not waited for learns, from what is stable, that it lacks something."""
     sim.highest[member, column] = max(sim.highest[member, column], number)
-    _ask(sim, member, column, now)
+    ask_for(sim, member, column, now)
 
 
 @kernel
@@ -258,7 +259,7 @@ def ask_again(sim: Sim, member: int, now: int) -> None:
     """Repeat the requests of a member that are due."""
     sim.members[member].nak_at = NEVER
     for column in range(sim.columns.size):
-        _ask(sim, member, column, now)
+        ask_for(sim, member, column, now)
 
 
 @kernel

@@ -247,6 +247,7 @@ CLAIMS = (
     ),
     Claim(
         id="T3f",
+        ours=True,
         kind="exact",
         text="Beyond the paper: nor longer than the sharper bounds, also with logical and hybrid clocks",
         judge=_sharp,

@@ -352,6 +352,7 @@ def judge_loss(runs: Runs) -> Judgement:
 CLAIMS = (
     Claim(
         id="T7",
+        ours=True,
         kind="exact",
         text="Beyond the paper: all protocols finish in the same group, on both networks, with and without"
         " loss.",
@@ -359,6 +360,8 @@ CLAIMS = (
     ),
     Claim(
         id="T8a",
+        ours=True,
+        main_reading_only=True,
         kind="trend",
         text="Observed beyond the paper: without loss a protocol that gathers along a tree is sooner than"
         " timestamp and vector acknowledgements of the same period, with a fraction of the bytes on all"
@@ -367,6 +370,8 @@ CLAIMS = (
     ),
     Claim(
         id="T8b",
+        ours=True,
+        main_reading_only=True,
         kind="trend",
         text="Observed beyond the paper: in this group, counted on every link, acknowledgements to all take"
         " about as many bytes as explicit ones or more, and several times as many where the network does not"
@@ -376,6 +381,7 @@ CLAIMS = (
     Claim(
         id="T9",
         ours=True,
+        main_reading_only=True,
         kind="trend",
         text="Beyond the paper: with 1 % loss, protocols that tell many members, or again and again, have a"
         " shorter p99 than those whose rounds wait for one message of each, whatever the time between"

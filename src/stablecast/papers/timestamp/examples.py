@@ -149,6 +149,7 @@ CLAIMS = (
     ),
     Claim(
         id="T3c",
+        main_reading_only=True,
         kind="trend",
         text="Figure 2: with timestamps s2 knows after at most 15 units",
         judge=_second_sender,
@@ -161,6 +162,7 @@ CLAIMS = (
     ),
     Claim(
         id="T5b",
+        main_reading_only=True,
         kind="trend",
         text="Figure 3 with physical clocks: the first acknowledgement covers all six messages",
         judge=_physical,

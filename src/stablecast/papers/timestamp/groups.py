@@ -101,7 +101,11 @@ def _groups(runs: Runs) -> Judgement:
 
 
 def _theorems(runs: Runs) -> Judgement:
-    mine = [run for run in runs if run.row["task"] == SIMULATE and run.row["protocol"] in PROTOCOLS]
+    mine = [
+        run
+        for run in runs
+        if run.row["task"] == SIMULATE and run.row["protocol"] in PROTOCOLS and not run.row["no_rules"]
+    ]
     unsafe = [run for run in mine if not run.ok and "SafetyViolation" in (run.row["error"] or "")]
     unstable = [run for run in mine if run.ok and not run.result.completed]
     failed = [run for run in mine if not run.ok and run not in unsafe]

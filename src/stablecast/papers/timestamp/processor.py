@@ -1,4 +1,9 @@
-"""T4: comparisons that acknowledgements take, at receivers and at senders."""
+"""T4: comparisons that acknowledgements take, at receivers and at senders.
+
+They are judged under the main reading alone.  Headers and the width of a timestamp take no comparisons; where
+acknowledgements go to single senders or ride, the sum over all members, which is what is counted, does not
+tell what is a receiver's and what a sender's.
+"""
 
 from __future__ import annotations
 
@@ -206,18 +211,21 @@ def judge_transitive(runs: Runs) -> Judgement:
 CLAIMS = (
     Claim(
         id="T4i",
+        main_reading_only=True,
         kind="trend",
         text="A receiver's cost for a timestamp acknowledgement is O(N_s log N_s).",
         judge=judge_receivers,
     ),
     Claim(
         id="T4j",
+        main_reading_only=True,
         kind="trend",
         text="A sender's cost for an acknowledgement is O(log N_r), with timestamps and with vectors.",
         judge=judge_senders,
     ),
     Claim(
         id="T4k",
+        main_reading_only=True,
         kind="trend",
         text="Transitive acknowledgements require large computing power at the receivers.",
         judge=judge_transitive,

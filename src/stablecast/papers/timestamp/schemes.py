@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 from stablecast.papers.timestamp.steady import (
     ENTRY_BYTES,
     HEADER_BYTES,
+    T_ACK_MS,
     Steady,
     is_made,
     pair,
@@ -38,6 +40,11 @@ class Scheme:
     """What an acknowledgement has for each of its numbers."""
     one_to_one: bool = False
     """Whether each sender is told by a message of its own."""
+
+    def riding(self) -> Scheme:
+        """Return the same with acknowledgements that wait for their sender's next data message."""
+        options = (*self.options, ("piggyback_ms", T_ACK_MS))
+        return dataclasses.replace(self, name=f"{self.name}, riding", options=options)
 
     def runs_of(self, senders: int, members: int, **options: Any) -> tuple[Point, Point]:
         """Return its short and its long run."""
@@ -73,6 +80,10 @@ TRANSITIVE = Scheme("transitive", "transitive")
 COMPUTED = (TIMESTAMP, WIDE, LOGICAL, VECTOR, TIMESTAMP_EACH, VECTOR_EACH, EXPLICIT)
 """Schemes whose bytes follow from the numbers of members and senders alone."""
 SCHEMES = (*COMPUTED, TRANSITIVE)
+COMPARED = (TIMESTAMP, VECTOR, EXPLICIT, TRANSITIVE)
+"""Schemes that the paper compares."""
+RIDING = (TIMESTAMP, VECTOR, EXPLICIT)
+"""Of these, those whose acknowledgements can do what transitive ones always do: travel in data."""
 
 Size = tuple[int, int]
 """Senders and members."""
@@ -90,12 +101,29 @@ def sizes(full: bool) -> dict[str, list[Size]]:
 def points(full: bool) -> list[Point]:
     """Return a short and a long run of every scheme and size; two schemes again without headers."""
     asked = [scheme.runs_of(*size) for scheme in SCHEMES for axis in sizes(full).values() for size in axis]
+    asked += [scheme.riding().runs_of(*size) for scheme in RIDING for size in sizes(full)["all"]]
     asked += [
         scheme.runs_of(*size, header_bytes=0)
         for scheme in (TIMESTAMP, VECTOR)
         for size in sizes(full)["senders"]
     ]
     return list({point.key: point for each in asked for point in each}.values())
+
+
+def judged_points(full: bool) -> list[Point]:
+    """Return what other readings need: the schemes that claims compare."""
+    asked = [
+        scheme.runs_of(*size, **options)
+        for scheme in COMPARED
+        for axis, at in sizes(full).items()
+        for size in at
+        for options in _with_and_without_headers(scheme, axis)
+    ]
+    return list({point.key: point for each in asked for point in each}.values())
+
+
+def _with_and_without_headers(scheme: Scheme, axis: str) -> list[dict[str, Any]]:
+    return [{}, {"header_bytes": 0}] if scheme in (TIMESTAMP, VECTOR) and axis == "senders" else [{}]
 
 
 def measured(runs: Runs, scheme: Scheme, size: Size, **options: Any) -> Steady:

@@ -220,6 +220,7 @@ def judge_idle(runs: Runs) -> Judgement:
 CLAIMS = (
     Claim(
         id="T4f",
+        ours=True,
         kind="exact",
         text="Beyond the paper: stamps in data messages cost more than timestamps save as soon as a sender"
         " sends more than N_r (N_s - 1)/N_s messages in t_ack.",
@@ -227,6 +228,7 @@ CLAIMS = (
     ),
     Claim(
         id="T4h",
+        ours=True,
         kind="exact",
         text="Beyond the paper: each sender that has nothing to send costs a message every t_send.",
         judge=judge_idle,

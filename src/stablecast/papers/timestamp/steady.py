@@ -41,17 +41,24 @@ class Steady:
     """Messages of the protocol; a multicast is one."""
     bytes: float
     """Bytes of these messages, as they were sent."""
+    riding: float
+    """Bytes of messages that rode inside data."""
     attached: float
-    """Bytes that the protocol put into data messages."""
+    """Bytes of stamps, or of names of predecessors, in data messages."""
     operations: float
     """Comparisons that all members counted."""
     stable: float
     """Data messages that became stable."""
 
     @property
+    def ack_bytes(self) -> float:
+        """Bytes of acknowledgements, in messages of their own and inside data."""
+        return self.bytes + self.riding
+
+    @property
     def all_bytes(self) -> float:
-        """Bytes of messages of their own, and of those in data."""
-        return self.bytes + self.attached
+        """The same, and those of stamps or names in data."""
+        return self.ack_bytes + self.attached
 
 
 def messages_in_t_ack(rate_per_s: float) -> float:
@@ -109,6 +116,7 @@ def steady(runs: Runs, points: tuple[Point, Point]) -> Steady:
         whole=whole,
         messages=(long.messages_sent - short.messages_sent) / periods,
         bytes=(long.sent_bytes - short.sent_bytes) / periods,
+        riding=(long.rider_bytes - short.rider_bytes) / periods,
         attached=(long.attached_bytes - short.attached_bytes) / periods,
         operations=(long.operations - short.operations) / periods,
         stable=(_stable(long) - _stable(short)) / periods,

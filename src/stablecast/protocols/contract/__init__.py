@@ -23,6 +23,9 @@ from stablecast.protocols.contract.fields import (
     sources,
 )
 from stablecast.protocols.contract.kernels import (
+    CLOSE_AT_RECEIVER,
+    CLOSE_AT_SENDER,
+    CONNECT,
     GROUP,
     NEVER,
     Member,
@@ -31,10 +34,12 @@ from stablecast.protocols.contract.kernels import (
     attach_number,
     attached,
     begin_execution,
+    count_receiver,
     declare_prefix,
     declare_stable,
     finish,
     gather,
+    open_channel,
     send,
     send_again,
     set_timer,
@@ -71,6 +76,9 @@ from stablecast.protocols.contract.protocol import (
 
 __all__ = [
     "CHOICE",
+    "CLOSE_AT_RECEIVER",
+    "CLOSE_AT_SENDER",
+    "CONNECT",
     "FLAG",
     "GROUP",
     "NEVER",
@@ -113,6 +121,7 @@ __all__ = [
     "attach_number",
     "attached",
     "begin_execution",
+    "count_receiver",
     "counted_as",
     "declare_prefix",
     "declare_stable",
@@ -126,6 +135,7 @@ __all__ = [
     "members",
     "number",
     "one_to_each",
+    "open_channel",
     "send",
     "send_again",
     "set_of",

@@ -25,7 +25,7 @@ from stablecast.protocols.contract.kernels import kernel
 from stablecast.protocols.contract.protocol import Protocol
 
 CALLS = ("init", "start", "timer", "leave")
-OTHER_CALLS = (*CALLS, "gone", "joined", "attach", "take", "hear")
+OTHER_CALLS = (*CALLS, "gone", "joined", "channel", "attach", "take", "hear")
 DISPATCH = '''"""Hands the messages of {name} to their kernels; written by stablecast."""
 
 
@@ -47,6 +47,13 @@ def gone(address, number, member, column, now):
 def joined(address, number, member, now):
     """Tell a member that another one has joined."""
     _joined(member_at(_layout, address, number), member, now, outbox_at(_layout, address, number))
+
+
+@kernel
+def channel(address, number, what, member, column, connection, now):
+    """Tell a member of a channel to open, or closed."""
+    me, out = member_at(_layout, address, number), outbox_at(_layout, address, number)
+    _channel(me, what, member, column, connection, now, out)
 
 
 @kernel

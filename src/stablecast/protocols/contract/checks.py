@@ -22,6 +22,7 @@ CALLS = {
     "timer": 3,
     "gone": 5,
     "joined": 4,
+    "channel": 7,
     "leave": 3,
     "attach": 4,
     "take": 6,
@@ -77,6 +78,7 @@ ARGUMENTS = {
     4: "me, column, number, now; of joined: me, member, now, out",
     5: "me, source, message, now, out; of gone: me, member, column, now, out",
     6: "me, column, source, before, now, out",
+    7: "me, what, member, column, connection, now, out",
 }
 
 

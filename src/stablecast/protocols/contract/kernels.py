@@ -26,6 +26,9 @@ NEVER = np.iinfo(np.int64).max
 """A time that does not come: a timer set to it is off."""
 AS_IT_IS = -1
 """In ``marks.timer``: the timer was not touched."""
+CONNECT, CLOSE_AT_RECEIVER, CLOSE_AT_SENDER = 0, 1, 2
+"""What a driver tells of a channel between a sender and a receiver: at the receiver that it is to connect,
+at the receiver that its connection is closed, and at the sender."""
 CHANGE_STATUS = 1 << 20
 """In the outbox's ``changes``: what a status number is multiplied with."""
 
@@ -151,6 +154,20 @@ def strike_off(out: Outbox, member: int, status: int) -> None:
 
 
 @kernel
+def count_receiver(out: Outbox, member: int, after: int) -> None:
+    """Tell that of one's own messages, from the one behind ``after``, none is stable without this member."""
+    out.marks.counted = member + 1
+    out.marks.after = after
+
+
+@kernel
+def open_channel(out: Outbox, column: int, after: int) -> None:
+    """Tell that from now on one takes the messages of a column, from the one behind ``after``."""
+    out.marks.opened = column + 1
+    out.marks.after = after
+
+
+@kernel
 def no_call(me: Member, now: int, out: Outbox) -> None:
     """The ``init``, ``start``, ``timer`` or ``leave`` of a protocol that has none."""
 
@@ -163,6 +180,13 @@ def no_gone(me: Member, member: int, column: int, now: int, out: Outbox) -> None
 @kernel
 def no_joined(me: Member, member: int, now: int, out: Outbox) -> None:
     """The ``joined`` of a protocol that does without."""
+
+
+@kernel
+def no_channel(
+    me: Member, what: int, member: int, column: int, connection: int, now: int, out: Outbox
+) -> None:
+    """The ``channel`` of a protocol whose members do not connect."""
 
 
 @kernel
@@ -192,6 +216,8 @@ def clear(marks: Any) -> None:
     marks.begun = 0
     marks.timer = AS_IT_IS
     marks.changes = 0
+    marks.counted = 0
+    marks.opened = 0
     marks.overflow = 0
 
 
@@ -216,6 +242,9 @@ def make_outbox(sends: int, *, arrays: IntArray, array_count: int, changes: int 
 __all__ = [
     "AS_IT_IS",
     "CHANGE_STATUS",
+    "CLOSE_AT_RECEIVER",
+    "CLOSE_AT_SENDER",
+    "CONNECT",
     "GROUP",
     "NEVER",
     "IntArray",
@@ -226,6 +255,7 @@ __all__ = [
     "attached",
     "begin_execution",
     "clear",
+    "count_receiver",
     "declare_prefix",
     "declare_stable",
     "finish",
@@ -234,10 +264,12 @@ __all__ = [
     "make_outbox",
     "no_attach",
     "no_call",
+    "no_channel",
     "no_gone",
     "no_hear",
     "no_joined",
     "no_take",
+    "open_channel",
     "read",
     "send",
     "send_again",

@@ -150,6 +150,18 @@ class Machine:
         return self._marks[_BEGUN]
 
     @property
+    def counted(self) -> tuple[int, int] | None:
+        """The receiver that the last call counted in, and the last message before those that count for it."""
+        member = self._marks[_COUNTED]
+        return (member - 1, self._marks[_AFTER]) if member else None
+
+    @property
+    def opened(self) -> tuple[int, int] | None:
+        """The column whose messages the last call began to take, and the last message before those."""
+        column = self._marks[_OPENED]
+        return (column - 1, self._marks[_AFTER]) if column else None
+
+    @property
     def changes(self) -> list[Change]:
         """Members that the last call admitted or removed."""
         told = self._sent.changes[: self._marks[_CHANGES]]
@@ -223,6 +235,12 @@ class Machine:
         self._calls.joined(*self._at, member, now)
         return self._sends()
 
+    def channel(self, what: int, member: int, column: int, connection: int, now: int) -> list[Sent]:
+        """Hear that it is to connect to a sender, or that a connection is closed."""
+        self._marks[:] = _CLEARED
+        self._calls.channel(*self._at, what, member, column, connection, now)
+        return self._sends()
+
     def next_timer(self) -> int | None:
         """Return when ``handle_timer`` is to be called, None for not at all."""
         return None if self._timer == NEVER else self._timer
@@ -286,6 +304,7 @@ COMPILED = {
     "receive": 7,
     "gone": 5,
     "joined": 4,
+    "channel": 7,
     "attach": 5,
     "take": 6,
     "hear": 4,
@@ -294,5 +313,6 @@ COMPILED = {
 _PLACE = {name: number for number, name in enumerate(MARKS.names or ())}
 _SENDS, _LEARNED, _FINISHED = _PLACE["sends"], _PLACE["learned"], _PLACE["finished"]
 _BEGUN = _PLACE["begun"]
+_COUNTED, _OPENED, _AFTER = _PLACE["counted"], _PLACE["opened"], _PLACE["after"]
 _TIMER, _CHANGES, _OVERFLOW = _PLACE["timer"], _PLACE["changes"], _PLACE["overflow"]
 _CLEARED = np.array([AS_IT_IS if name == "timer" else 0 for name in _PLACE], np.int64).data

@@ -18,6 +18,7 @@ role             what the parameter is, and who asks for it
 ``HANDLERS``     late-join handlers, which keep all data messages; in live groups an option of the group
 ``FILL``         messages in a member's buffers at which it begins a round; live groups begin at once
 ``MODEL``        what the simulated network, clocks or wire are like; live groups have them for real
+``UNSAFE``       leaves out what makes a protocol safe; the run counts what goes wrong, live groups refuse it
 ``TREE``         children of a member in a logical tree; in live groups 8 unless said, never ``network``
 ``CLOCK``        what timestamps are read from; in live groups ``logical`` unless said, never ``physical``
 ``SPREAD``       how a result reaches the others; live groups choose ``both``
@@ -26,6 +27,7 @@ role             what the parameter is, and who asks for it
 ``PULL``         whether members ask for a result that was lost instead of confirming each; live groups do
 ``EXECUTIONS``   executions of the run, 0 for no limit
 ``INITIAL``      members that are there from the start, 0 for all
+``CHANNELS``     1 where receivers connect and disconnect during the run
 ``ENTRY_BYTES``  bytes of a sequence number
 ``MESSAGES``     data messages of each sender
 ``INTERVAL``     picoseconds between two data messages of a sender
@@ -67,6 +69,7 @@ class Role(enum.StrEnum):
     HANDLERS = "handlers"
     FILL = "fill"
     MODEL = "model"
+    UNSAFE = "unsafe"
     TREE = "tree"
     CLOCK = "clock"
     SPREAD = "spread"
@@ -75,6 +78,7 @@ class Role(enum.StrEnum):
     PULL = "pull"
     EXECUTIONS = "executions"
     INITIAL = "initial"
+    CHANNELS = "channels"
     ENTRY_BYTES = "entry_bytes"
     MESSAGES = "messages"
     INTERVAL = "interval"

@@ -20,6 +20,7 @@ from stablecast.protocols.contract.kernels import (
     Member,
     no_attach,
     no_call,
+    no_channel,
     no_gone,
     no_hear,
     no_joined,
@@ -62,6 +63,9 @@ class Kernels:
     joined: Kernel = no_joined
     """``joined(me, member, now, out)``: a membership service tells that a member has joined.  A protocol that
     has it can be joined while it runs: ``init`` is then called with what had been sent before as received."""
+    channel: Kernel = no_channel
+    """``channel(me, what, member, column, connection, now, out)``: a receiver is to connect to the sender
+    ``member``, or a connection is closed; told to the receiver, and when it is closed to the sender too."""
     leave: Kernel = no_call
     """``leave(me, now, out)``: the member is asked to leave; one that has no such kernel just goes."""
     attach: NumberKernel = no_attach
@@ -306,6 +310,11 @@ class Protocol:
     def hears_of_joins(self) -> bool:
         """Whether it is to be told of members that have joined."""
         return self.kernels.joined is not no_joined
+
+    @property
+    def connects(self) -> bool:
+        """Whether receivers can connect to senders, and disconnect from them, while it runs."""
+        return self.kernels.channel is not no_channel
 
     @property
     def leaves(self) -> bool:

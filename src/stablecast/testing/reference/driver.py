@@ -26,7 +26,7 @@ from stablecast.overlays import contract_tree
 from stablecast.protocols.contract import GROUP, Machine, Received, Sent, Surroundings
 from stablecast.protocols.layers.succession import REIGN
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
-from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, TELL, TELL_JOINED, Fault
+from stablecast.simulate.faults import CONNECT, CRASH, JOIN, LEAVE, MOVE, TELL, TELL_JOINED, Fault
 from stablecast.simulate.plain.calendar import Calendar, Entry
 from stablecast.simulate.plain.letters import Letter
 from stablecast.simulate.plain.network import Network
@@ -36,6 +36,7 @@ from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
 from stablecast.simulate.traffic import HANDLE_EVENT
 from stablecast.testing.reference.changes import Kept, Stream, WentBack, whole
+from stablecast.testing.reference.connections import Connections
 from stablecast.testing.reference.result import PlainRun, PlainTraffic, Stacked
 from stablecast.testing.reference.traffic import DataTraffic, Event
 
@@ -135,6 +136,9 @@ class _Driver:
         stable = [seat.machine.me.stable for seat in self.seats]
         self.traffic = DataTraffic(setup, self.plan, self.network, received, stable, self.events)
         self.traffic.attach = self.attach
+        self.connections = Connections(self.traffic)
+        self.early = 0
+        """Messages called stable that a receiver lacked, where such are only counted."""
         self.opened = self.stopped = False
         self.faults_to_come = len(setup.schedule.faults)
         self.returning: int | None = None
@@ -248,6 +252,8 @@ class _Driver:
             self.tell(fault)
         elif fault.what == TELL_JOINED:
             self.tell_joined(fault)
+        elif fault.what >= CONNECT:
+            self.change_connection(fault)
         elif fault.what == MOVE:
             seat.side = fault.side
         elif seat.alive:
@@ -281,6 +287,16 @@ class _Driver:
         if seat.alive:
             self.after_call(fault.member, seat.machine.joined(fault.side, self.calendar.now_ps), 0)
             self.set_timer(fault.member)
+
+    def change_connection(self, fault: Fault) -> None:
+        """Something happens to a connection, at one of its ends."""
+        seat, now_ps = self.seats[fault.member], self.calendar.now_ps
+        if not seat.alive:
+            return
+        what, column = self.connections.change(fault, now_ps)
+        sent = seat.machine.channel(what, fault.side, column, fault.number, now_ps)
+        self.after_call(fault.member, sent, 0)
+        self.set_timer(fault.member)
 
     def take_over(self, member: int) -> None:
         """Make a member the starter; it begins anew what another one left behind."""
@@ -319,7 +335,8 @@ class _Driver:
 
     def is_through(self, seat: Seat) -> bool:
         """Tell whether a member is in and has all that the run is for."""
-        if seat.joining_at_ps is not None:
+        waited_for = self.connections.waited_for(self.seats.index(seat))
+        if seat.joining_at_ps is not None or any(self.seats[sender].alive for sender in waited_for):
             return False
         if self.plan.executions:
             return seat.finished >= self.plan.executions
@@ -468,6 +485,8 @@ class _Driver:
         for each in sent:
             self.send(member, each, depth + 1)
         self.note_changes(member)
+        if self.connections.note(member, seat.machine, self.calendar.now_ps):
+            self.see_whether_over()
         if self.ordinal(learned) > seat.learned and not self.plan.roundless:
             self.note_learned(member, self.ordinal(learned))
         if seat.machine.begun:
@@ -566,8 +585,14 @@ class _Driver:
             self.started_at_ps.append(now_ps + self.plan.pause_ps)
         self.stopped |= self.plan.stop_at_first and execution == self.plan.executions
 
-    def lacking(self, stable: NDArray[np.integer[Any]]) -> bool:
+    def too_early(self, before: NDArray[np.int64], stable: NDArray[np.integer[Any]]) -> int:
+        """Return how many messages are newly called stable that connected receivers lack."""
+        return self.connections.too_early(before, stable, lambda member: self.seats[member].required)
+
+    def lacking(self, before: NDArray[np.int64], stable: NDArray[np.integer[Any]]) -> bool:
         """Tell whether someone lacks a message that is for it and that is called stable."""
+        if self.plan.channels:
+            return self.too_early(before, stable) > 0
         for i, other in enumerate(self.seats):
             if other.required:
                 lacks = stable > other.has()
@@ -589,7 +614,9 @@ class _Driver:
             self.violation("a frontier went back", member)
         if not declared:
             self.violation("a frontier changed without being declared", member)
-        if not self.false_strikes and self.lacking(stable):
+        if self.plan.lenient:
+            self.early += self.too_early(before, stable)
+        elif not self.false_strikes and self.lacking(before, stable):
             self.violation("called stable while a member lacks it", member)
         if self.keeps_book(member):
             self.check_by_book(member, stable)
@@ -679,8 +706,11 @@ class _Driver:
             dropped=network.dropped,
             false_suspicions=self.false_strikes,
             join_times_ps=self.join_times_ps,
+            connect_times_ps=self.connections.times_ps,
+            early=self.early,
             lost=network.lost + self.traffic.lost + self.omitted,
             riders=self.traffic.rode,
+            rider_bytes=self.traffic.rider_bytes,
             processed=[seat.sent + seat.received for seat in self.seats],
             learned_at_ps=[seat.learned_at_ps for seat in self.seats],
             rtt_ps=[seat.rtt_ps for seat in self.seats],

@@ -55,10 +55,13 @@ class PlainRun:
     host_queue_max: int
     dropped: int
     false_suspicions: int
+    connect_times_ps: list[int]
+    early: int
     join_times_ps: list[int]
     """How long members took to come in after the start, or again."""
     lost: int
     riders: int
+    rider_bytes: int
     processed: list[int]
     """For each member, the messages of the protocol that it sent and received."""
     learned_at_ps: list[int]

@@ -21,7 +21,8 @@ from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.plain.letters import Letter
 from stablecast.simulate.plain.network import Network
 from stablecast.simulate.queues import NEVER
-from stablecast.simulate.setup import PIGGYBACKS, Setup, sender_columns, sender_members
+from stablecast.simulate.senders import sender_columns, sender_intervals_ps, sender_members, sender_messages
+from stablecast.simulate.setup import PIGGYBACKS, Setup
 from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, KEPT, NAK, REQUEST, RIDERS_MAX, Plan
 from stablecast.simulate.traffic import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
 
@@ -71,6 +72,8 @@ class Station:
     """How far beyond the prefix a number may be to be taken."""
     column: Column | None = None
     """Of a sender: where its messages are numbered."""
+    interval_ps: int = 0
+    """Of a sender: between two messages."""
     to_send: int = 0
     send_at_ps: int = NEVER
     waiting: bool = False
@@ -133,7 +136,8 @@ class DataTraffic:
         self.plan = plan
         self.network = network
         self.events = events
-        self.audiences = setup.audiences
+        self.audiences = [set(audience) for audience in setup.audiences]
+        """For each column, the members that take its messages now; empty if everyone does."""
         self.attach: Callable[[int, int, int], int] = _attach_nothing
         """Called with a member, its column and the number of a message to send; returns bytes to add."""
         self.attached_bytes = 0
@@ -144,6 +148,7 @@ class DataTraffic:
             for i, rows in enumerate(zip(received, stable, strict=True))
         ]
         self.rode = 0
+        self.rider_bytes = 0
         self.lost = 0
         self.delivery_max_ps = 0
         self.time_to_stable_ps: list[int] = []
@@ -152,11 +157,14 @@ class DataTraffic:
 
     def _place_senders(self, setup: Setup) -> None:
         members = sender_members(setup).tolist()
-        for k, (member, column) in enumerate(zip(members, sender_columns(setup).tolist(), strict=True)):
+        each = zip(sender_intervals_ps(setup).tolist(), sender_messages(setup).tolist(), strict=True)
+        for k, (member, column, (interval_ps, messages)) in enumerate(
+            zip(members, sender_columns(setup).tolist(), each, strict=True)
+        ):
             station = self.stations[member]
             station.column = self.columns[column]
-            station.to_send = self.plan.messages_each
-            station.send_at_ps = k * self.plan.interval_ps // len(members)
+            station.interval_ps, station.to_send = interval_ps, messages
+            station.send_at_ps = k * setup.traffic.interval_ps // len(members)
 
     @property
     def now_ps(self) -> int:
@@ -210,7 +218,7 @@ class DataTraffic:
             return
         station.to_send -= 1
         station.waiting = False
-        station.send_at_ps = self.now_ps + self.plan.interval_ps if station.to_send else NEVER
+        station.send_at_ps = self.now_ps + station.interval_ps if station.to_send else NEVER
 
     def _has_room(self, column: Column) -> bool:
         return column.sent - column.stable < self.plan.buffer
@@ -235,6 +243,7 @@ class DataTraffic:
         riding = sum(rider.size - self.plan.header_bytes for rider in letter.riders)
         letter.size += riding
         letter.carried += riding
+        self.rider_bytes += riding
         self.rode += len(letter.riders)
         self.network.post(letter)
 
@@ -346,6 +355,20 @@ class DataTraffic:
     def _is_for(self, station: Station, column: int) -> bool:
         return not self.audiences or station.index in self.audiences[column]
 
+    def shut(self, member: int, column: int) -> None:
+        """A member takes no more messages of a column."""
+        self.audiences[column].discard(member)
+
+    def open(self, member: int, column: int, after: int) -> None:
+        """A member takes the messages of a column behind one; it asks for what it has missed by now."""
+        station = self.stations[member]
+        self.audiences[column].add(member)
+        station.received[column] = max(int(station.received[column]), after)
+        station.highest[column] = max(station.highest[column], after)
+        station.ahead[column].clear()
+        station.asked_at_ps[column] = None
+        self._ask(station, column)
+
     def _ask(self, station: Station, column: int) -> None:
         """Ask for the first missing range of a column, unless that was asked for a short while ago."""
         missing = station.first_missing(column)
@@ -432,7 +455,8 @@ def _attach_nothing(member: int, column: int, number: int) -> int:
 def _make_columns(setup: Setup) -> list[Column]:
     """Give each column the first of its senders as leader."""
     columns: dict[int, Column] = {}
-    for member, number in zip(sender_members(setup).tolist(), sender_columns(setup).tolist(), strict=True):
+    numbers, messages = sender_columns(setup).tolist(), sender_messages(setup).tolist()
+    for member, number, count in zip(sender_members(setup).tolist(), numbers, messages, strict=True):
         column = columns.setdefault(number, Column(number, leader=member, target=0))
-        column.target += setup.traffic.messages
+        column.target += count
     return [columns[number] for number in sorted(columns)]
