@@ -10,6 +10,7 @@ from stablecast.membership.messages import Alive
 from stablecast.membership.view import MemberInfo, View
 from stablecast.multicast.heard import Heard
 from stablecast.multicast.round_trips import RoundTrips
+from stablecast.multicast.streams import Streams
 
 EVERY = 0.25
 
@@ -18,7 +19,7 @@ class Payloads:
     """Stands for a data plane."""
 
     def __init__(self, size):
-        self.streams = [SimpleNamespace(prefix=0) for _ in range(size)]
+        self.streams = Streams([f"m{rank}" for rank in range(size)], [(0, 0)] * size)
         self.busy, self.settled = {}, {}
         self.since = {}
         self.has = Heard([0] * size)
@@ -26,10 +27,10 @@ class Payloads:
         self.heard_of = []
 
     def prefixes(self):
-        return tuple(stream.prefix for stream in self.streams)
+        return tuple(self.streams.prefix(source) for source in range(len(self.streams)))
 
     def reported(self, source):
-        return self.streams[source].prefix
+        return self.streams.prefix(source)
 
     def awaited(self):
         return [(source, SimpleNamespace(at=at, last=1)) for source, at in self.since.items()]
@@ -127,6 +128,14 @@ def test_all_sources_that_have_sent_take_turns_where_nothing_goes_on():
     told = [member.round() for _ in range(25)]
     assert all(len(sources) == IDLE_SOURCES for sources in told)
     assert {source for sources in told for source in sources} == set(range(0, 200, 2))
+
+
+def test_nothing_is_made_for_sources_that_have_not_sent():
+    member = Member(200)
+    for _ in range(30):
+        member.hears((7, 0, 0))
+        member.round()
+    assert member.data.streams.known() == []
 
 
 def test_who_knows_more_than_its_neighbour_says_so_in_its_next_round():

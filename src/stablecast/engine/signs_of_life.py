@@ -149,7 +149,7 @@ class SignsOfLife:
                 if self._stability.take_stable(source, is_stable):
                     self._asked_for[source] = None
             elif is_stable < stable[source] or (
-                received < data.streams[source].prefix and source not in data.busy
+                received < data.streams.prefix(source) and source not in data.busy
             ):
                 self._asked_for[source] = None
 
@@ -228,7 +228,7 @@ class SignsOfLife:
         left = IDLE_SOURCES
         for _ in range(min(IDLE_LOOKED_AT, self._size)):
             source, self._idle_next = self._idle_next, (self._idle_next + 1) % self._size
-            if self._data.streams[source].prefix > self._bases[source]:
+            if self._data.streams.prefix(source) > self._bases[source]:
                 yield source
                 left -= 1
                 if not left:
@@ -239,7 +239,7 @@ class SignsOfLife:
         frame = Alive(
             self._view,
             self._detector.count,
-            tuple((source, data.streams[source].prefix, stable[source]) for source in sources),
+            tuple((source, data.streams.prefix(source), stable[source]) for source in sources),
             self._around.is_full,
             self._stamps.stamp(now),
             NO_ECHO,

@@ -294,6 +294,11 @@ class Streams:
         """Return the sources of which something is known, beyond what was before the view, in their order."""
         return sorted(self._made.items())
 
+    def prefix(self, source: int) -> int:
+        """Return a source's last part before the first gap."""
+        stream = self._made.get(source)
+        return self._numbers[source][0] if stream is None else stream.prefix
+
     def stable_seq(self, source: int) -> int:
         """Return the last message of a source that everyone has."""
         stream = self._made.get(source)
