@@ -91,6 +91,7 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
             "sent_per_s": (after.sent - stats.sent) / seconds,
             "p50_ms": 1e3 * after.time_to_stable_p50,
             "p99_ms": 1e3 * after.time_to_stable_p99,
+            "times_s": group._engine.own.times.recent(),
             "control_per_data": (after.control_bytes - stats.control_bytes)
             / max(1, after.data_bytes - stats.data_bytes),
             "repairs": after.repairs_asked - stats.repairs_asked,

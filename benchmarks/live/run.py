@@ -11,6 +11,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import statistics
 import sys
 from typing import Any
 
@@ -67,6 +68,7 @@ def _together(load: Load, found: list[dict[str, Any]]) -> dict[str, Any]:
         "sent_per_s": round(sum(f["sent_per_s"] for f in found)),
         "p50_ms": round(max(f["p50_ms"] for f in found), 2),
         "p99_ms": round(max(f["p99_ms"] for f in found), 2),
+        "p50_of_all_ms": round(1e3 * statistics.median(_times(found)), 2),
         "control_per_data": round(sum(f["control_per_data"] for f in found) / len(found), 3),
         "repairs": sum(f["repairs"] for f in found),
         "repairs_sent": sum(f["repairs_sent"] for f in found),
@@ -77,6 +79,11 @@ def _together(load: Load, found: list[dict[str, Any]]) -> dict[str, Any]:
         "step_ms": round(max(f["step_ms"] for f in found), 2),
         "views_whole": all(f["members"] == load.members for f in found),
     }
+
+
+def _times(found: list[dict[str, Any]]) -> list[float]:
+    """Return the times to stable of all members' messages; the most recent ones, if these are many."""
+    return [seconds for f in found for seconds in f["times_s"]]
 
 
 def main() -> None:

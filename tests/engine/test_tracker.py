@@ -175,6 +175,28 @@ def test_an_execution_that_takes_longer_than_a_step_does_not_make_it_longer():
     assert bus.trackers[0].pace.step == bus.trackers[0].pace.least
 
 
+def test_an_execution_that_is_due_starts_with_the_result_of_the_one_before():
+    bus = Bus("s_coord", seed=2, loss=0.0)
+    bus.way_s = 0.05
+    first = bus.trackers[0]
+    start, let_go_off, by_timer = first.protocol.kinds.index("START"), first.handle_timer, set()
+
+    def started():
+        return {frame.numbers[0] for _, rank, _, frame in bus.log if rank == 0 and frame.kind == start}
+
+    def handle_timer(now):
+        before = started()
+        let_go_off(now)
+        by_timer.update(started() - before)
+
+    first.handle_timer = handle_timer
+    for part in range(1, 60):
+        bus.say(10.0 + 0.01 * part, 2, part)
+    bus.run(until=10.6)
+    assert by_timer == {1}
+    assert len(started()) > 4
+
+
 def test_a_member_that_lost_a_result_asks_for_it_and_gets_it_within_two_retransmissions():
     bus = Bus("s_coord", seed=2, loss=0.0)
     info = bus.trackers[0].protocol.kinds.index("INFO")

@@ -35,6 +35,10 @@ class TimeHistogram:
                 self._recent[self._at] = seconds
                 self._at = (self._at + 1) % RECENT
 
+    def recent(self) -> list[float]:
+        """Return the recent ones, in no order."""
+        return list(self._recent)
+
     def percentile(self, share: float) -> float:
         """Return a percentile of the recent ones, NaN if there are none."""
         if not self._recent:

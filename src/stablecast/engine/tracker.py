@@ -257,6 +257,8 @@ class Tracker:
             self._wake(now)
         self._steer(now)
         self._handle(self.machine.receive(message, self._ps(now)), now)
+        if not self._running:  # the next execution, if it is due, goes along with the result of this one
+            self._start_if_due(now)
         return True
 
     # Time
