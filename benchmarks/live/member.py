@@ -37,6 +37,13 @@ class Load:
     """Share of all datagrams that do not come."""
     step_s: float | None = None
     """The step of the protocol; None for the one of the group's size."""
+    first_alone: bool = False
+    """Whether the first member alone sends, rather than all by turns."""
+
+    @property
+    def senders(self) -> int:
+        """How many members send."""
+        return 1 if self.first_alone else self.members
 
 
 def run(load: Load, number: int, seed: str | None, key: bytes | None, pipe: Connection) -> None:
@@ -73,17 +80,19 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
     while len(group.members) < load.members:
         await asyncio.sleep(0.05)
     await asyncio.sleep(0.5)
-    sender = asyncio.create_task(_send(group, load, number))
+    sender = asyncio.create_task(_send(group, load, number)) if number < load.senders else None
     await asyncio.sleep(load.warm_s)
     group._engine.own.times = TimeHistogram()
     before, stats, started = counted[0], group.stats(), asyncio.get_running_loop().time()
     cpu = resource.getrusage(resource.RUSAGE_SELF)
-    datagrams = group._driver.transport.stats.datagrams_received
+    carried = group._driver.transport.stats
+    received, sent = carried.datagrams_received, carried.datagrams_sent
     await asyncio.sleep(load.measure_s)
     seconds = asyncio.get_running_loop().time() - started
     after = group.stats()
     used = resource.getrusage(resource.RUSAGE_SELF)
-    sender.cancel()
+    if sender is not None:
+        sender.cancel()
     pipe.send(
         {
             "member": group.me,
@@ -101,7 +110,8 @@ async def _member(load: Load, number: int, seed: str | None, key: bytes | None, 
             "step_ms": 1e3 * after.step_s,
             "cpu": (used.ru_utime + used.ru_stime - cpu.ru_utime - cpu.ru_stime) / seconds,
             "switches_per_s": (used.ru_nvcsw - cpu.ru_nvcsw + used.ru_nivcsw - cpu.ru_nivcsw) / seconds,
-            "datagrams_per_s": (group._driver.transport.stats.datagrams_received - datagrams) / seconds,
+            "datagrams_per_s": (carried.datagrams_received - received) / seconds,
+            "datagrams_sent_per_s": (carried.datagrams_sent - sent) / seconds,
         }
     )
     while not pipe.poll():
@@ -132,8 +142,8 @@ async def _send(group: Group, load: Load, number: int) -> None:
     if not load.rate:
         while True:
             await group.send(payload)
-    loop, gap = asyncio.get_running_loop(), load.members / load.rate
-    at = (loop.time() // gap + number / load.members) * gap
+    loop, gap = asyncio.get_running_loop(), load.senders / load.rate
+    at = (loop.time() // gap + number / load.senders) * gap
     while True:
         at += gap
         await asyncio.sleep(max(0.0, at - loop.time()))

@@ -22,7 +22,12 @@ PATIENCE_S = 120
 
 
 def measure(load: Load) -> dict[str, Any]:
-    """Start the processes, wait for what they counted, and put it together."""
+    """Run a group, and put together what its members counted."""
+    return _together(load, of_each(load))
+
+
+def of_each(load: Load) -> list[dict[str, Any]]:
+    """Start the processes of a group, and wait for what they counted."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["benchmarks.live.member", "stablecast.live.joining"])
     key = os.urandom(32) if load.encrypted else None
@@ -49,7 +54,7 @@ def measure(load: Load) -> dict[str, Any]:
         for process in processes:
             if process.is_alive():
                 process.kill()
-    return _together(load, found)
+    return found
 
 
 def _next(pipe: Any) -> Any:

@@ -157,6 +157,8 @@ def test_the_trace_is_clean(tmp_path, faults):
         ({"faults": "crash 8 at 1"}, "no member"),
         ({"faults": "sleep 1 at 1"}, "pause M from MS to MS"),
         ({"seconds": 0}, "seconds 0 is not accepted"),
+        ({"cores": -1}, "cores -1 is not accepted"),
+        ({"cores": 2, "changes": {"host_model": "delay"}}, "cores 2 are not accepted"),
         ({"start": "later"}, "unknown start 'later'"),
         ({"protocol": "bimodal"}, "live groups cannot run it"),
         ({"params": {"nothing": 1}}, "nothing"),
@@ -173,6 +175,15 @@ def test_event_loops_that_wait_in_whole_milliseconds_make_stability_later():
     assert coarse.completed
     assert exact.tts_p50_us < coarse.tts_p50_us
     assert coarse.deliveries == exact.deliveries
+
+
+def test_members_that_share_cores_wait_for_each_other():
+    alone, many, few = (run(members=6, seconds=2.0, cores=cores) for cores in (0, 6, 1))
+    assert few.completed
+    assert few.deliveries == alone.deliveries
+    assert alone.delivery_p50_us <= many.delivery_p50_us < few.delivery_p50_us
+    assert alone.tts_p50_us < few.tts_p50_us
+    assert run(members=6, seconds=2.0, cores=1).digest == few.digest
 
 
 BIMODAL = {"told": {"delivery": "bimodal"}, "changes": {"link_loss": 0.025}}

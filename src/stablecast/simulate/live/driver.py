@@ -100,6 +100,8 @@ class LiveDriver:
             sample_ps=0,
             is_silent=lambda member: self.seats[member].engine is None,
         )
+        if setup.cores:
+            self.network.hosts.share(setup.cores)
         names = member_names(setup.topology.member_count)
         heard = setup.receives(names)
         self.seats = [
@@ -257,11 +259,7 @@ class LiveDriver:
 
     def _ring(self, seat: Seat) -> None:
         """Let a timer go off, when the host has done what it has to do before: then it is late."""
-        processor = self.network.hosts.own[seat.number]
-        if processor.jobs:
-            processor.put(0, partial(self._handle_timer, seat))
-        else:
-            self._handle_timer(seat)
+        self.network.hosts.own[seat.number].when_free(partial(self._handle_timer, seat))
 
     def _handle_timer(self, seat: Seat) -> None:
         seat.timer = None

@@ -131,6 +131,13 @@ class LiveSetup:
         panel=LIVE,
         least=0,
     )
+    cores: int = knob(
+        0,
+        "Processor cores that all members share, as processes of one machine do; 0: each member has a"
+        " processor of its own.",
+        panel=LIVE,
+        least=0,
+    )
     clock_skew_ms: float = knob(
         0.0,
         "Most that the clocks on two members' walls differ; protocols with hybrid clocks read them.",
@@ -146,6 +153,11 @@ class LiveSetup:
     def __post_init__(self) -> None:
         check_knobs(self)
         members = self.schedule.initial
+        if self.cores and (self.costs.hosts_free or self.costs.host_model != "serial"):
+            raise InvalidInput(
+                f"cores {self.cores} are not accepted with hosts that take no time or have several processors"
+                " (accepted: --host-model serial, and --send-us above 0)"
+            )
         if self.senders is not None and not 1 <= self.senders <= members:
             raise InvalidInput(
                 f"{self.senders} senders in a group of {members} members (accepted: 1 to {members})"

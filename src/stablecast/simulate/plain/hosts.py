@@ -42,6 +42,70 @@ class Processor:
             calendar.add(calendar.now_ps + jobs[0][0], self.number, self._end)
         action()
 
+    def when_free(self, action: Action) -> None:
+        """Do something that takes no time, once the jobs that came before are done."""
+        if self.jobs:
+            self.put(0, action)
+        else:
+            action()
+
+
+class Cores:
+    """The processors of a machine: whoever has jobs waits for one, first come first served."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: deque[Action] = deque()
+
+    def take(self, begin: Action) -> None:
+        """Have a core, now or when others have given one back."""
+        if self._free:
+            self._free -= 1
+            begin()
+        else:
+            self._waiting.append(begin)
+
+    def give_back(self) -> None:
+        """Let the next one have a core."""
+        if self._waiting:
+            self._waiting.popleft()()
+        else:
+            self._free += 1
+
+
+class Process(Processor):
+    """A server that does its jobs on a core that it shares with others, and keeps while it has jobs."""
+
+    def __init__(self, calendar: Timeline, number: int, cores: Cores) -> None:
+        super().__init__(calendar, number)
+        self._cores = cores
+        self._is_ready = False
+        """Whether it has a core or waits for one."""
+
+    def put(self, cost_ps: int, action: Action) -> None:
+        """Queue a job; ``action`` follows when it is done, and may queue further ones."""
+        self.jobs.append((cost_ps, action))
+        self.queue_max = max(self.queue_max, len(self.jobs))
+        if not self._is_ready:
+            self._is_ready = True
+            self._cores.take(self._begin)
+
+    def when_free(self, action: Action) -> None:
+        """Do something that takes no time, once there is a core and the jobs that came before are done."""
+        self.put(0, action)
+
+    def _begin(self) -> None:
+        self.calendar.add(self.calendar.now_ps + self.jobs[0][0], self.number, self._end)
+
+    def _end(self) -> None:
+        _, action = self.jobs.popleft()
+        action()
+        if self.jobs:
+            self._begin()
+        else:
+            self._is_ready = False
+            self._cores.give_back()
+
 
 class Delay(Processor):
     """A server that does any number of jobs at a time."""
@@ -67,6 +131,11 @@ class Hosts:
         self.receiving = [Processor(calendar, of_links + count + k) for k in range(count)]
         self.end = of_links + 2 * count
         """The number behind that of the last server."""
+
+    def share(self, cores: int) -> None:
+        """Have all members be processes of one machine with so many cores."""
+        of_all = Cores(cores)
+        self.own = [Process(own.calendar, own.number, of_all) for own in self.own]
 
     @property
     def processors(self) -> list[Processor]:
