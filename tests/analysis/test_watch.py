@@ -263,3 +263,15 @@ def test_positions_that_arrive_in_parts_are_followed_from_the_first_on(spark, tm
     assert (second["open"], second["carried_rows"], second["rebuilt"]) == (0, 5, 0)
     [row] = pq.read_table(watched.out / "readers", filters=[("source", "=", "p")]).to_pylist()
     assert (row["position"], row["lag"]) == (9, 0)
+
+
+def test_a_run_that_was_killed_before_spark_noted_its_first_part_does_not_stop_the_next(spark, tmp_path):
+    watched = Watched(spark, tmp_path)
+    watched.arrive("a.parquet", healthy_group())
+    notes = watched.out / HIDDEN / "checkpoint" / "offsets"
+    notes.mkdir(parents=True)
+    (notes / ".0.4f1d.tmp").write_text("v1\n")
+    assert watched.run()["messages"] == PARTS * MESSAGES_A_PART
+    assert not (notes / ".0.4f1d.tmp").exists()
+    watched.arrive("b.parquet", changed(healthy_group(), "another", 1.0))
+    assert watched.run()["events"] == 2 * len(healthy_group())

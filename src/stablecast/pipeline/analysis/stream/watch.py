@@ -42,6 +42,7 @@ from stablecast.delivery.stream.fold import State as Kept
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.analysis.analyze import Say
 from stablecast.pipeline.analysis.failures import told_in_one_line
+from stablecast.pipeline.analysis.stream.checkpoint import CHECKPOINT, remove_unbegun
 from stablecast.pipeline.analysis.stream.links import show
 from stablecast.pipeline.analysis.stream.places import check_addresses, check_places
 from stablecast.pipeline.analysis.stream.versions import GROWING, Versions
@@ -122,9 +123,11 @@ class Watch:
         """Watch until told to stop, or, if asked to do so, until everything has been read."""
         with told_in_one_line(), self._alone():
             check_addresses(self.folder, self.out, self._systems)
-            self._versions = Versions(*self._systems(str(self.out)))
+            system, root = self._systems(str(self.out))
+            self._versions = Versions(system, root)
             with told_of_writing(self.out):
                 self._version = self._versions.begin()
+                remove_unbegun(system, root)
             if self._version is not None:
                 self._check_settings(self._version.state)
                 self._show(self._version)
@@ -175,7 +178,7 @@ class Watch:
                 files = files.option("maxFilesPerTrigger", self._watching.files_per_part)
             frame = files.load(str(self.folder)).select("path", "length")
         writer = frame.writeStream.foreachBatch(self._guarded).option(
-            "checkpointLocation", f"{self.out}/{HIDDEN}/checkpoint"
+            "checkpointLocation", f"{self.out}/{CHECKPOINT}"
         )
         if self._watching.once:
             return writer.trigger(availableNow=True).start()
