@@ -191,7 +191,11 @@ class Engine:
         if due is not None and due < at:
             at = due
         here = self._host.in_view
-        return at if here is None else min(at, here.next_timer(), self._fetches.next_timer())
+        if here is None:
+            return at
+        if self._fetches:
+            at = min(at, self._fetches.next_timer())
+        return min(at, here.next_timer())
 
     # The application's calls
 
@@ -306,14 +310,16 @@ class Engine:
         """Let go and send: the end of every entry."""
         here = self._host.in_view
         if here is not None:
-            here.data.sweep(now)
+            if here.tracker.rose:
+                here.data.sweep(now)
             if self.agreement.is_blocked:
                 self.views.do(self.views.check_cut(now), now)
             if here.data.took_in:
                 here.data.took_in = False
                 self.counters.peak_bytes = max(self.counters.peak_bytes, here.data.kept_bytes())
         here = self._host.in_view
-        if here is not None and self._fetches.ask(here, now):
+        if here is not None and self._fetches and self._fetches.ask(here, now):
             self._host.went_on = True
-        self.views.send_data(now)
-        self.mail.out.flush(self._host.in_view)
+        if self.mail.out.has_data:
+            self.views.send_data(now)
+        self.mail.out.flush(here)

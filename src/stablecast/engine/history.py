@@ -215,6 +215,9 @@ class Fetches:
         self._send = send
         self._fetches: list[Fetch] = []
 
+    def __len__(self) -> int:
+        return len(self._fetches)
+
     def add(self, fetch: Fetch) -> None:
         """Ask for this too from now on."""
         self._fetches.append(fetch)

@@ -138,10 +138,13 @@ class SignsOfLife:
             self._send([rank], self._busy_sources(), now)
 
     def _hear_what_it_has(self, frame: Alive, rank: int, now: float) -> None:
-        """Hear how far a member has come; note where it knows less than this one does."""
+        """Hear how far a member has come; note where it knows less than this one does.
+
+        Most of it is no news: of a source that was told once more, both have and know the same.
+        """
         data, stable = self._data, self._stability.stable
         for source, received, is_stable in frame.has[:MOST_SOURCES]:
-            if source >= self._size:
+            if source >= self._size or received == is_stable == stable[source]:
                 continue
             data.hear_of(source, received, rank, now)
             data.has.take(rank, source, received)

@@ -51,9 +51,9 @@ class Views:
 
     def send_data(self, now: float, *, at_once: bool = False) -> None:
         """Let runs of this process go, as many as the rate allows, or all of them."""
-        out, here = self._mail.out, self._host.in_view
-        if out.has_data and here is not None:
-            out.send_data(here, now, at_once=at_once)
+        here = self._host.in_view
+        if here is not None:
+            self._mail.out.send_data(here, now, at_once=at_once)
 
     def _numbers(self) -> tuple[tuple[int, ...], int]:
         """Return what is here when sending stops: all that was numbered is sent then."""

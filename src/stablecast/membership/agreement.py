@@ -87,6 +87,9 @@ class Agreement:
         timing = timing or Timing()
         lobby = Lobby(patience=2 * timing.joiner_timeout)
         self._state = State(me, group, protocol, timing, rng, numbers, lobby)
+        self._next_at: float | None = None
+        self.is_blocked = False
+        """Whether nothing may be sent: the view is about to end."""
 
     @property
     def view(self) -> View | None:
@@ -102,11 +105,6 @@ class Agreement:
     def leads(self) -> bool:
         """Whether this process is the first of its view that it does not believe gone."""
         return self._state.leads
-
-    @property
-    def is_blocked(self) -> bool:
-        """Whether nothing may be sent: the view is about to end."""
-        return self._state.is_stopped
 
     @property
     def state(self) -> str:
@@ -200,6 +198,9 @@ class Agreement:
 
     def next_timer(self) -> float | None:
         """Return when ``handle_timer`` is to be called, None if not at all."""
+        return self._next_at
+
+    def _due_at(self) -> float | None:
         state = self._state
         if state.phase is Phase.DONE:
             return None
@@ -247,5 +248,6 @@ class Agreement:
             timers.tick_at = now + state.timing.repeat_every
         if state.in_view is not None:
             state.in_view.is_new = False
+        self._next_at, self.is_blocked = self._due_at(), state.is_stopped
         out, state.out = state.out, []
         return out
