@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stablecast.engine.results import Delivery, Stable, StableInSmallerView
-from stablecast.engine.tracing import lines_of
 from stablecast.errors import StablecastError
-from stablecast.membership.audiences import Audiences
+from stablecast.membership.roster import roster_of
 from stablecast.membership.view import MemberInfo, View
 from stablecast.trace.columns import Columns, Event
 from stablecast.trace.schema import KINDS
@@ -405,7 +404,7 @@ def heard_by(me: MemberInfo, view: View) -> tuple[MemberInfo, ...]:
 
 def lines_with(label: str, view: View) -> list[str]:
     """Return the groups that a member of a view is in, as traces have it."""
-    return [line for line, who in lines_of(view, Audiences(view.members)).items() if label in who]
+    return [line for line, who in roster_of(view).lines.items() if label in who]
 
 
 def check_all_or_none(knowledge: Knowledge) -> None:

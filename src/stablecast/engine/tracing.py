@@ -17,27 +17,10 @@ from __future__ import annotations
 from stablecast.engine.in_view import InView
 from stablecast.engine.rows import ChangeRow, ReceiveRow, ReleaseRow, Row, SendRow, StableRow
 from stablecast.membership.actions import Begin
-from stablecast.membership.audiences import Audiences
+from stablecast.membership.roster import roster_of
 from stablecast.membership.view import View
 from stablecast.multicast.frames import Data, Run
 from stablecast.multicast.streams import Kept, Stream
-
-
-def line_of(view: View, source: int) -> str:
-    """Return the group that a source's messages in a view belong to."""
-    return f"{view.line}/{view.members[source].label}" if view.is_apart else view.line
-
-
-def lines_of(view: View, audiences: Audiences) -> dict[str, tuple[str, ...]]:
-    """Return the groups that a view's messages belong to, each with the labels of its members."""
-    labels = [member.label for member in view.members]
-    if not view.is_apart:
-        return {view.line: tuple(labels)}
-    return {
-        line_of(view, source): tuple(labels[rank] for rank in audiences.with_source(source))
-        for source, member in enumerate(view.members)
-        if member.sends
-    }
 
 
 class Tracing:
@@ -66,7 +49,8 @@ class Tracing:
         """Take note that a view is about to be settled, and of the next one."""
         me = here.agreed[here.rank]
         mine = [line for line, who in self._lines.items() if me in who]
-        departed = [line for line in mine if not _goes_on(line, me, here, following)]
+        ahead = _lines_ahead(here, following)
+        departed = [line for line in mine if ahead is None or me not in ahead.get(line, (me,))]
         self._leave(departed, me, now)
         self._departed = frozenset(departed)
         if following is None:
@@ -74,7 +58,7 @@ class Tracing:
 
     def began(self, begin: Begin, here: InView, now: float) -> None:
         """Write down who came and went, if this process is the first to know."""
-        before, self._lines = self._lines, lines_of(begin.view, here.audiences)
+        before, self._lines = self._lines, roster_of(begin.view).lines
         self._departed = frozenset()
         if not begin.led:
             return
@@ -104,7 +88,7 @@ class Tracing:
 
     def took(self, here: InView, source: int, stream: Stream, run: Run, now: float) -> None:
         """Write down messages that were sent or have come."""
-        me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
+        me, line, at = here.agreed[here.rank], here.view.line_of(source), self.time_us(now)
         if isinstance(run, Data):
             first, sizes = run.seq, [len(payload) for payload in run.payloads]
         elif run.index < run.count - 1 or not stream.is_whole:
@@ -119,7 +103,7 @@ class Tracing:
 
     def released(self, here: InView, source: int, runs: list[Kept], now: float) -> None:
         """Write down what is stable, and whose copies are let go."""
-        me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
+        me, line, at = here.agreed[here.rank], here.view.line_of(source), self.time_us(now)
         if line not in self._departed:
             if here.options.bimodal is None:  # otherwise it is let go, and may be missing elsewhere
                 stable_seq = here.data.streams[source].stable_seq
@@ -128,7 +112,7 @@ class Tracing:
 
     def dropped(self, here: InView, source: int, runs: list[Kept], now: float) -> None:
         """Write down copies that are let go."""
-        me, line, at = here.agreed[here.rank], line_of(here.view, source), self.time_us(now)
+        me, line, at = here.agreed[here.rank], here.view.line_of(source), self.time_us(now)
         for kept in runs:
             sizes = _sizes(kept)
             if sizes:
@@ -136,13 +120,14 @@ class Tracing:
                 self.rows.append(ReleaseRow(line, me, here.agreed[source], first, kept.seq, sizes, at))
 
 
-def _goes_on(line: str, me: str, here: InView, following: View | None) -> bool:
-    """Tell whether a member stays in a group of its view; it does if the group's source is gone."""
-    if following is None or following.line != here.view.line:
-        return False
-    if following.is_apart != here.view.is_apart:
-        return False
-    return me in lines_of(following, Audiences(following.members)).get(line, (me,))
+def _lines_ahead(here: InView, following: View | None) -> dict[str, tuple[str, ...]] | None:
+    """Return the groups of the next view, None if no group of this view goes on.
+
+    A group that is not among them has lost its source, and its members stay in it.
+    """
+    if following is None or following.line != here.view.line or following.is_apart != here.view.is_apart:
+        return None
+    return roster_of(following).lines
 
 
 def _sizes(kept: Kept) -> list[int]:

@@ -4,6 +4,9 @@ Every member says at joining whether it sends and whose messages it receives, an
 members, so all members of a view come to the same audiences.  A source's *audience* are the other members
 that receive it; the source itself has its messages in any case.  A view is *whole* if every member receives
 from every other one that sends.
+
+Members of a large group want the same few things, so names are compared with patterns once for all members
+that have the same ones.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from stablecast.membership.view import FROM_ALL, MemberInfo
+from stablecast.membership.view import FROM_ALL, MemberInfo, Patterns
 
 
 class Audiences:
@@ -35,23 +38,27 @@ class Audiences:
         """Whether everyone receives from everyone else who sends."""
         if all(member.receives == FROM_ALL for member in self._members):
             return True
-        return all(
-            one is source or one.receives_from(source)
-            for source in self._members
-            if source.sends
-            for one in self._members
-        )
+        everyone_who_sends = {rank for rank, member in enumerate(self._members) if member.sends}
+        missing = {wanted: everyone_who_sends.difference(ranks) for wanted, ranks in self._wanted.items()}
+        return all(missing[member.receives] <= {rank} for rank, member in enumerate(self._members))
+
+    @cached_property
+    def _wanted(self) -> dict[Patterns, tuple[int, ...]]:
+        """Return the ranks of the senders that match the patterns of some member."""
+        first = {member.receives: member for member in self._members}
+        return {
+            wanted: tuple(rank for rank, source in enumerate(self._members) if one.receives_from(source))
+            for wanted, one in first.items()
+        }
 
     @cached_property
     def _audiences(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(
-            tuple(
-                rank
-                for rank, member in enumerate(self._members)
-                if member is not source and member.receives_from(source)
-            )
-            for source in self._members
-        )
+        audiences: list[list[int]] = [[] for _ in self._members]
+        for rank, member in enumerate(self._members):
+            for source in self._wanted[member.receives]:
+                if source != rank:
+                    audiences[source].append(rank)
+        return tuple(map(tuple, audiences))
 
     @cached_property
     def _sets(self) -> tuple[frozenset[int], ...]:

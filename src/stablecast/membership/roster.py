@@ -59,6 +59,17 @@ class Roster:
         return Audiences(self.view.members)
 
     @cached_property
+    def lines(self) -> dict[str, tuple[str, ...]]:
+        """The groups that messages belong to in traces, each with the labels of its members."""
+        if not self.view.is_apart:
+            return {self.view.line: self.labels}
+        return {
+            self.view.line_of(source): tuple(self.labels[rank] for rank in self.audiences.with_source(source))
+            for source, member in enumerate(self.view.members)
+            if member.sends
+        }
+
+    @cached_property
     def trees(self) -> Trees:
         """Along which members pass on what is for all."""
         return Trees(self.zones, self.audiences)

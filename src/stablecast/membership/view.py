@@ -113,6 +113,10 @@ class View(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """Whether the messages of each source are a group of their own in traces: in this view, or in one that it
     follows, not everyone receives from everyone who sends."""
 
+    def line_of(self, source: int) -> str:
+        """Return the group that a source's messages belong to in traces."""
+        return f"{self.line}/{self.members[source].label}" if self.is_apart else self.line
+
     @cached_property
     def sessions(self) -> tuple[int, ...]:
         """The members' sessions by rank."""
