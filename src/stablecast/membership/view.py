@@ -75,6 +75,8 @@ class MemberInfo(msgspec.Struct, frozen=True, array_like=True):
 
     def receives_from(self, source: MemberInfo) -> bool:
         """Tell whether it receives what another member sends; or what it sends itself."""
+        if self.receives == FROM_ALL:
+            return source.sends
         return source.sends and any(fnmatchcase(source.name, pattern) for pattern in self.receives)
 
     @property
