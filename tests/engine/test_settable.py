@@ -17,7 +17,7 @@ from stablecast.protocols import protocol
 from stablecast.protocols.contract import GROUP
 
 MEMBERS = 6
-OTHER = {"subgroup": 2, "local_size": 2, "controllers": 2, "tree_degree": 1}
+OTHER = {"subgroup": 2, "local_size": 2, "controllers": 2, "levels": 3, "tree_degree": 1}
 """Of options that are no words: a value that is not the default."""
 SET = [(name, option) for name in live_protocols() for option in settable(protocol(name))]
 
