@@ -86,6 +86,26 @@ def test_controllers_are_as_many_as_were_asked_for_and_alone_speak_to_other_loca
     assert {kinds[frame.kind] for _, _, dest, frame in bus.log if dest == GROUP} == {"STABLE"}
 
 
+@pytest.mark.parametrize("levels", [2, 3])
+def test_a_controller_gossips_at_one_level_at_a_time(levels):
+    options = {"local_size": 4, "controllers": 2, "levels": levels}
+    bus = Bus("gsgc-local", seed=5, loss=0.0, members=24, options=options)
+    for part in range(1, 60):
+        bus.say(0.02 * part, 0, part)
+    bus.run(until=1.4)
+    kinds, upper, sent = bus.trackers[0].protocol.kinds, {}, {"LOCAL": 0, "GLOBAL": 0}
+    for _, rank, dest, frame in bus.log:
+        if dest == GROUP:
+            upper.clear()  # another round has begun
+        elif kinds[frame.kind] == "GLOBAL":
+            sent["GLOBAL"] += 1
+            upper[rank] = True
+        elif rank in upper:
+            sent["LOCAL"] += 1
+    assert sent["GLOBAL"] > 50
+    assert sent["LOCAL"] < sent["GLOBAL"] / 5  # what it repeats every few steps to another controller
+
+
 def test_every_other_parameter_is_refused_with_a_reason():
     for name in live_protocols():
         known = protocol(name).options
