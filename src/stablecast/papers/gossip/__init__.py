@@ -28,8 +28,8 @@ def points(full: bool) -> list[Point]:
 
 def judged_points(full: bool) -> list[Point]:
     """Return the runs that claims need under every other reading."""
-    parts = (membership, grid, group_sizes, local)
-    return list({point.key: point for part in parts for point in part.judged_points(full)}.values())
+    makers = (membership.judged_points, grid.judged_points, group_sizes.points, local.points)
+    return list({point.key: point for make in makers for point in make(full)}.values())
 
 
 PAPER = Paper(

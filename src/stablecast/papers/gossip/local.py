@@ -92,19 +92,14 @@ def alone(members: int, step_s: float, seed: int) -> Point:
 
 def points(full: bool) -> list[Point]:
     """Return the scheme in every set-up."""
-    asked = judged_points(full)
+    asked = []
     for seed in seeds(full):
         asked += [alone(LOCAL_SIZE, LOCAL_STEP_S, each) for each in _seeds_of_groups(SIZES[-1], seed)]
         asked += [alone(n // 10, step, seed) for n, step in CONTROLLER_STEPS_S.items()]
         for n in SIZES:
-            asked += [together(n, seed, set_up=set_up) for set_up in OPTIONS if set_up != TOGETHER]
+            asked += [together(n, seed, set_up=set_up) for set_up in OPTIONS]
             asked += [together(n, seed, stretch=stretch) for stretch in STRETCHES]
     return asked
-
-
-def judged_points(full: bool) -> list[Point]:
-    """Return the runs that the claim needs."""
-    return [together(n, seed) for seed in seeds(full) for n in SIZES]
 
 
 def _seeds_of_groups(members: int, seed: int) -> range:
@@ -177,7 +172,7 @@ def judge_local(runs: Runs) -> Judgement:
     """G10."""
     share, growth = _share_and_growth(runs, TOGETHER)
     others = (NEARBY, LOADED, DEEPER, STRETCHED, ALONE, SLOWEST)
-    met = [set_up for set_up in others if _is_met_in(runs, set_up)]
+    met = [set_up for set_up in others if _is_met(*_share_and_growth(runs, set_up))]
     return Judgement(
         paper="far below global, grows slowly",
         measured=f"{mean_s(runs, TOGETHER, 500):.1f} s at n = 500, {share:.2f} of global",
@@ -186,13 +181,6 @@ def judge_local(runs: Runs) -> Judgement:
         f" (accepted: {FAR_BELOW:.2f}) and {growth:.2f} of its growth from n = 100 to 500 (accepted:"
         f" {SLOW_GROWTH:g}); in other set-ups met by: {'; '.join(met) or 'none'}",
     )
-
-
-def _is_met_in(runs: Runs, set_up: str) -> bool:
-    try:
-        return _is_met(*_share_and_growth(runs, set_up))
-    except MissingRun:
-        return False
 
 
 def _share_and_growth(runs: Runs, set_up: str) -> tuple[float, float]:
