@@ -326,13 +326,19 @@ class StepController:
             self._begin()
 
     def _watch(self, time: float) -> None:
-        """Begin again after some rounds in a row outside the bands."""
+        """Begin again after some rounds in a row outside the bands.
+
+        What earlier candidates had left may have prolonged the rounds that the search measured; so the first
+        ones after it may be shorter, and have a band of their own then.
+        """
+        inside = any(band.holds(time) for band in self._bands)
         if len(self._bands) == 1:
+            value = self._bands[0].value
+            inside = inside or time < value
             if len(self._times) >= self._rounds:
                 mean = math.fsum(self._times) / len(self._times)
-                self._bands.append(_Band(mean, self._fluctuation))
-            return
-        self._outside = 0 if any(band.holds(time) for band in self._bands) else self._outside + 1
+                self._bands.append(_Band(min(mean, value), self._fluctuation))
+        self._outside = 0 if inside else self._outside + 1
         if self._outside >= self._patience:
             self._begin()
 

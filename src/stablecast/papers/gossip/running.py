@@ -29,7 +29,7 @@ SUBGROUP = 3
 LOW_S, HIGH_S, GAP_S = 0.01, 20.0, 2.0
 """The lower end is a thousand times shorter than any good step."""
 BANDWIDTHS = (30_000, 20_000)
-ROUNDS, CHANGE_AT = 300, 140
+ROUNDS, CHANGE_AT = 320, 150
 FIXED_SEEDS = 3
 STEPS_S = (8, 9, 10, 11, 12, 14, 16, 18, 20)
 FIXED_ROUNDS, COUNTED = 24, 8
@@ -311,7 +311,7 @@ def figure_controller(runs: Runs) -> Figure:
             Panel(
                 title="(B) time of each round",
                 x=x,
-                y=Axis("time per round [s]"),
+                y=Axis("time per round [s]", log=True),
                 series=(Series(name="time", x=rounds, y=times, style="points"),),
             ),
         ),
