@@ -324,8 +324,8 @@ MUTATIONS = {
     "gsgc-local's controllers do not wait for their groups": (
         "gsgc-local",
         "protocols/gsgc_local.py",
-        "    if not me.has_group and has_or_lost_all(me.W, me):\n",
-        "    if not me.has_group:\n",
+        "    if me.complete == 0 and has_or_lost_all(me.W, me):\n",
+        "    if me.complete == 0:\n",
     ),
     "timestamp does not wait for a sender it has not heard of": (
         "timestamp",

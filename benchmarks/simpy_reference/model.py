@@ -52,20 +52,14 @@ def tree_parents(degree: int, height: int, fill: int) -> list[int]:
 
 
 def balanced_parents(node_count: int, *, degree: int = 4) -> list[int]:
-    """Parents in a tree filled level by level, whose inner nodes have `degree` neighbours.
-
-    The nodes of a last level that is not full are spread evenly over the level above.
-    """
+    """Parents in a tree filled breadth first, whose inner nodes but the last have `degree` neighbours."""
     if node_count < 1 or degree < 2:
         raise ValueError(f"need at least 1 node and degree 2, got {node_count} and {degree}")
-    parents = [NO_PARENT]
-    level = range(1)
+    parents, parent = [NO_PARENT], ROOT
     while len(parents) < node_count:
-        children = degree if level.start == ROOT else degree - 1
-        size = min(len(level) * children, node_count - len(parents))
-        parents.extend(level[k * len(level) // size] for k in range(size))
-        level = range(level.stop, len(parents))
-    return parents
+        parents.extend([parent] * (degree if parent == ROOT else degree - 1))
+        parent += 1
+    return parents[:node_count]
 
 
 def _divide_to_nearest(numerator: int, denominator: int) -> int:

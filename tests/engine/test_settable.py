@@ -17,7 +17,7 @@ from stablecast.protocols import protocol
 from stablecast.protocols.contract import GROUP
 
 MEMBERS = 6
-OTHER = {"subgroup": 2, "local_size": 2, "controllers": 2, "tree_degree": 1}
+OTHER = {"subgroup": 2, "local_size": 2, "controllers": 2, "levels": 3, "tree_degree": 1}
 """Of options that are no words: a value that is not the default."""
 SET = [(name, option) for name in live_protocols() for option in settable(protocol(name))]
 
@@ -84,6 +84,26 @@ def test_controllers_are_as_many_as_were_asked_for_and_alone_speak_to_other_loca
     assert across == {tracker.rank for tracker in bus.trackers if tracker.machine.me.rank < 2}
     assert sorted(group_of[rank] for rank in across) == [0, 0, 1, 1, 2, 2]
     assert {kinds[frame.kind] for _, _, dest, frame in bus.log if dest == GROUP} == {"STABLE"}
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_a_controller_gossips_at_one_level_at_a_time(levels):
+    options = {"local_size": 4, "controllers": 2, "levels": levels}
+    bus = Bus("gsgc-local", seed=5, loss=0.0, members=24, options=options)
+    for part in range(1, 60):
+        bus.say(0.02 * part, 0, part)
+    bus.run(until=1.4)
+    kinds, upper, sent = bus.trackers[0].protocol.kinds, {}, {"LOCAL": 0, "GLOBAL": 0}
+    for _, rank, dest, frame in bus.log:
+        if dest == GROUP:
+            upper.clear()  # another round has begun
+        elif kinds[frame.kind] == "GLOBAL":
+            sent["GLOBAL"] += 1
+            upper[rank] = True
+        elif rank in upper:
+            sent["LOCAL"] += 1
+    assert sent["GLOBAL"] > 50
+    assert sent["LOCAL"] < sent["GLOBAL"] / 5  # what it repeats every few steps to another controller
 
 
 def test_every_other_parameter_is_refused_with_a_reason():

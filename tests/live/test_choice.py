@@ -44,7 +44,7 @@ def test_options_have_the_names_and_units_of_simulations():
         ("timestamp", {"clock": "sundial"}, "unknown clock 'sundial' (accepted: hybrid, logical)"),
         ("timestamp", {"skew_us": 5.0}, "it models a network, a clock or a wire, which a live group has"),
         ("timestamp", {"stamp_bytes": 4}, "(accepted: ack_to, clock)"),
-        ("gsgc-local", {"nearby": True}, "(accepted: controllers, local_size, subgroup)"),
+        ("gsgc-local", {"nearby": True}, "(accepted: controllers, levels, local_size, subgroup)"),
         (
             "gsgc-local",
             {"controllers": 9, "local_size": 4},

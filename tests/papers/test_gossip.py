@@ -7,7 +7,6 @@ import pytest
 
 from stablecast.papers.gossip import (
     PAPER,
-    adaptive,
     example,
     failure_detection,
     fixed_group,
@@ -15,6 +14,8 @@ from stablecast.papers.gossip import (
     group_sizes,
     local,
     membership,
+    readings,
+    running,
     sharing,
 )
 from stablecast.papers.paper import evaluate
@@ -88,18 +89,10 @@ def fabricated_result(options, shape):
     }
 
 
-def searched(subgroup):
-    extra = {"step": 9.0, "value": 28.6, "measurements I": 7.0}
-    for name in ("I", adaptive.PART_II, adaptive.WIDE):
-        extra |= {f"{name} step 00": 8.0, f"{name} time 00": 29.0, f"{name} measurements": 9.0}
-        extra |= {f"{name} low": 4.0, f"{name} high": 10.0}
-    return extra
-
-
 def at_work(rounds):
     extra = {"searches": 2.0}
     for k in range(rounds):
-        extra |= {f"step {k:04}": 9.0, f"time {k:04}": 28.0, f"settled {k:04}": float(k % 80 > 40)}
+        extra |= {f"step {k:04}": 11.0, f"time {k:04}": 32.0, f"settled {k:04}": float(k % 160 > 40)}
     return extra
 
 
@@ -119,10 +112,10 @@ def fabricated(shape):
     rows = []
     for point in PAPER.points(False):
         row = failed_row(point, Terms(), "") | {"status": DONE, "error": None}
-        if point.task == adaptive.SEARCH_TASK:
-            row["extra"] = list(searched(point.options["subgroup"]).items())
-        elif point.task == adaptive.ONLINE_TASK:
+        if point.task == running.CONTROLLER_TASK:
             row["extra"] = list(at_work(point.options["rounds"]).items())
+        elif point.task == running.FIXED_TASK:
+            row["extra"] = [("first", 28.0), ("last", 20.0 + point.options["step_s"])]
         elif point.task == example.PLAY:
             row["extra"] = list(example.play(point.options["share"]).extra.items())
         else:
@@ -242,8 +235,12 @@ TAMPERED = {
     "G8 another time at 500": change("tpr_us", lambda us: us / 1.4, lambda o: o.get("members") == 500),
     "G8 bandwidth gains nothing": change("tpr_us", lambda us: 5 * us, lambda o: "bandwidth_bps" in o),
     "G8 not linear": change("tpr_us", lambda us: 2 * us, lambda o: o.get("members") in (100, 300)),
-    "G9 a narrow window": change_extra("II low", lambda _: 8.0),
-    "G9 a wide window": change_extra("II high", lambda _: 20.0),
+    "G9 a narrow window": change(
+        "tpr_us", lambda us: 1.5 * us, lambda o: wide(o) and o["subgroup"] == 3 and o["step_s"] in (4, 6)
+    ),
+    "G9 a wide window": change("tpr_us", lambda _: 28.6e6, lambda o: wide(o) and o["subgroup"] == 3),
+    "G9b a search does not end": change_extra("settled 0319", lambda _: 0.0),
+    "G9b a better step is there": change_extra("last", lambda time: time - 10 * (time < 30)),
     "G10 local gossip takes longer": change(
         "tpr_us", lambda us: 4 * us, lambda o: o.get("protocol") == "gsgc-local"
     ),
@@ -283,7 +280,7 @@ def test_runs_that_did_not_finish_are_left_out_of_the_means(rows):
 def test_quick_is_a_thin_part_of_full_and_full_has_the_papers_number_of_runs():
     full, quick = (PAPER.points(which) for which in (True, False))
     assert len(grid.points(True)) == fixed_group.PAPER_RUNS == 12_000
-    parts = (sharing, example, failure_detection, membership, group_sizes, adaptive, local)
+    parts = (sharing, example, failure_detection, membership, group_sizes, running, local)
     rest = {point.key for part in parts for point in part.points(True)}
     keys = {point.key for point in full}
     assert len(keys) == len(full) == 12_000 + len(rest - {point.key for point in grid.points(True)})
@@ -302,6 +299,8 @@ def test_real_runs_fill_the_columns_that_judges_read():
         grid.at(grid.SPARSE_II, 5, 1, 0),
         group_sizes.of_size(50, 14, 300_000, 0),
         local.together(100, 0),
+        local.together(100, 0, set_up=local.LOADED),
+        local.together(100, 0, set_up=local.DEEPER),
         local.alone(10, 0.2, 0),
         sharing.sharing("both", 18.0, "II", 0),
         failure_detection.detection(25, 24, 0.05, 0),
@@ -318,10 +317,32 @@ def test_real_runs_fill_the_columns_that_judges_read():
     assert one.messages_per_s == pytest.approx(3 / 9, rel=0.05)
 
 
-def test_the_search_and_the_controller_run_on_the_simulator():
-    extra = adaptive.run_search(subgroup=1, seeds=1).extra
-    assert extra["measurements I"] == 7
-    assert extra["II low"] <= extra["step"] <= extra["II high"]
-    work = adaptive.run_online(subgroup=3, rounds=5, change_at=3).extra
-    assert work["step 0000"] == work["step 0002"] != work["step 0003"]
+def test_the_controller_and_fixed_steps_run_on_the_simulator():
+    work = running.run_controller("I", rounds=8, change_at=5, seed=0).extra
+    assert work["step 0000"] == work["step 0003"] != work["step 0004"]
     assert all(math.isfinite(value) for value in work.values())
+    kept = running.run_fixed("II", 30_000, 12, 0).extra
+    assert 0 < kept["first"] < 1.3 * kept["last"]
+
+
+def test_readings_change_the_tree_and_the_local_groups_and_nothing_else():
+    even, near = readings.READINGS[1:]
+    one, grouped = grid.at(grid.DENSE_I, 3, 9, 0), local.together(200, 0)
+    assert even.point(one).options == {**one.options, "spread_last": True}
+    assert even.point(grouped).options == {**grouped.options, "spread_last": True}
+    assert near.point(one) is one
+    assert near.point(grouped).options == {**grouped.options, "nearby": True}
+
+
+def test_every_claim_of_shape_or_size_is_judged_under_every_reading(rows):
+    main = {row["key"]: row for row in rows}
+    others = [
+        main[point.key] | {"key": reading.point(point).key}
+        for reading in PAPER.readings[1:]
+        for point in PAPER.judged_points(False)
+    ]
+    verdicts = evaluate(PAPER, Runs(rows + others), full=False).verdicts
+    under = {verdict.claim.id: verdict.under for verdict in verdicts if verdict.under}
+    assert under.keys() == {"G3b", "G5", "G6", "G7", "G8", "G9", "G10"}
+    assert all(each.measurable for judgements in under.values() for each in judgements.values())
+    assert {verdict.claim.id for verdict in verdicts if verdict.claim.ours} == {"G3c", "G3d", "G3e", "G9b"}

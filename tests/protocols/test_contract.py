@@ -250,6 +250,9 @@ def test_gossip_in_local_groups_names_members_of_the_group_and_groups():
         "GLOBAL": ARRAY + 4 + -(-20 // 8),
         "STABLE": ARRAY + 4,
     }
+    # With three levels 20 local groups are in groups of 5, and there are 4 of these.
+    deeper = bytes_of("gsgc-local", 1000, 50, local_size=50, levels=3)
+    assert deeper == found | {"GLOBAL": ARRAY + 4 + -(-5 // 8)}
 
 
 @pytest.mark.parametrize(("clock", "stamps"), [("physical", 1), ("logical", 2), ("hybrid", 2)])

@@ -222,3 +222,17 @@ def test_parts_of_a_partition_collect_garbage_apart_and_merge():
     group.run(400 * STEP)
     assert group.is_settled()
     assert all((group.machines[i].me.status % 2 == 1).all() for i in range(8))
+
+
+def test_the_printed_comparisons_of_w_are_never_true_and_would_change_nothing():
+    members, arrays = range(4), np.array([[5, 2], [3, 9], [7, 7], [4, 1]])
+    sets = [np.array([mask >> member & 1 for member in members]) for mask in range(1, 16)]
+    for W_i in sets:
+        for W in sets:
+            assert not (W_i > W).all()  # as printed: for all entries; whoever sends W is in it
+            assert not (W_i < W).all()
+            M_i, M = (arrays[each == 1].min(axis=0) for each in (W_i, W))
+            if (W_i >= W).all():  # redundant, as it is meant
+                assert (np.minimum(M_i, M) == M_i).all()
+            if (W_i <= W).all():  # more up to date, as it is meant
+                assert (np.minimum(M_i, M) == M).all()

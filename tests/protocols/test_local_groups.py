@@ -1,5 +1,7 @@
 """How a group is divided into local groups: by zones, by size, and the same wherever it is computed."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,21 +9,25 @@ from hypothesis import strategies as st
 
 from stablecast.engine.choice import choose
 from stablecast.overlays.tree import tree_from_parents
-from stablecast.protocols._local_groups import divide, group_count, local_size
+from stablecast.protocols._local_groups import divide, group_count, local_size, part_count
 from stablecast.protocols.contract import Surroundings
+
+
+def placed(zones, *, seed=1, **options):
+    """Return the sizes of a group and where its members are placed."""
+    n = len(zones)
+    sizes = choose("gsgc-local", options).sizes(n, 0.01, zones=zones)
+    tree = tree_from_parents([-1] + [0] * (n - 1))
+    return sizes, divide(Surroundings(tree, sizes, seed, lambda: np.zeros((n, n))))
 
 
 def division(zones, *, seed=1, **options):
     """Return the local groups as lists of members, the controllers first."""
-    n = len(zones)
-    sizes = choose("gsgc-local", options).sizes(n, 0.01, zones=zones)
-    tree = tree_from_parents([-1] + [0] * (n - 1))
-    places = divide(Surroundings(tree, sizes, seed, lambda: np.zeros((n, n))))
+    sizes, places = placed(zones, seed=seed, **options)
     members, start = places["neighbours"]
     found = {}
     for member, group in enumerate(places["local_group"]):
         found[int(group)] = members[start[member] : start[member + 1]].tolist()
-    assert (places["group_count"] == len(found)).all()
     assert group_count(sizes) == len(found)
     assert local_size(sizes) == max(map(len, found.values()))
     return [found[g] for g in range(len(found))]
@@ -64,3 +70,45 @@ def test_every_member_is_in_one_local_group_of_its_zone_and_no_group_is_too_larg
 def test_another_view_draws_other_controllers():
     zones = ["north"] * 10 + ["south"] * 10
     assert division(zones, seed=1) != division(zones, seed=2)
+
+
+def of_each(places, name):
+    """Return every member's list."""
+    entries, start = places[name]
+    return [entries[a:b].tolist() for a, b in itertools.pairwise(start)]
+
+
+@given(st.integers(1, 90), st.integers(1, 6), st.integers(1, 3), st.integers(2, 4))
+def test_controllers_of_each_level_form_groups_of_the_next_up_to_one_at_the_uppermost(n, size, few, levels):
+    controllers = min(few, size)
+    sizes, places = placed([""] * n, local_size=size, controllers=controllers, levels=levels)
+    parts, counts, peers, starts = (
+        of_each(places, name) for name in ("parts", "part_counts", "peers", "peers_from")
+    )
+    reach = places["reach"]
+    assert reach.max() == levels - 1
+    assert (reach > 0).sum() == sum(
+        min(controllers, len(group))
+        for group in division([""] * n, **{"local_size": size, "controllers": controllers})
+    )
+    below = {
+        g: {m for m in range(n) if places["local_group"][m] == g and places["rank"][m] < controllers}
+        for g in places["local_group"]
+    }
+    for row in range(levels - 1):
+        here = [m for m in range(n) if reach[m] > row]
+        groups = {tuple(peers[m][starts[m][row] : starts[m][row + 1]]) for m in here}
+        assert sorted(member for group in groups for member in group) == here
+        for group in groups:
+            assert {counts[m][row] for m in group} == {len({parts[m][row] for m in group})}
+            assert {parts[m][row] for m in group} == set(range(counts[group[0]][row]))
+            assert counts[group[0]][row] <= part_count(sizes)
+            upper = {m for m in group if reach[m] > row + 1}
+            assert upper == (set(group[:controllers]) if row < levels - 2 else set())
+        for together in below.values():
+            assert (
+                len({(parts[m][row], tuple(peers[m][starts[m][row] : starts[m][row + 1]])) for m in together})
+                == 1
+            )
+        below = {group: set(group[:controllers]) for group in groups}
+    assert len(groups) == 1

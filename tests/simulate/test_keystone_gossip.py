@@ -74,7 +74,9 @@ def cases(draw: st.DrawFn, protocol: str) -> dict[str, Any]:
     else:
         sizes = {"local_size": draw(st.integers(1, 6))}
         sizes["controllers"] = draw(st.integers(1, sizes["local_size"]))
-        options |= sizes | draw(some(nearby=(True,), controller_step_s=(0.05, 0.3)))
+        options |= sizes | draw(
+            some(nearby=(True,), controller_step_s=(0.05, 0.3), levels=(3, 4), chosen_by=("load",))
+        )
     if protocol == "gsgc" and "threshold_steps" in options:
         options |= draw(some(quiet_steps=(2, 5), admit_per_round=(1,), join_window_s=(0.02,), handlers=(1,)))
     joins = protocol == "gsgc" and options.get("threshold_steps", 0) > 0

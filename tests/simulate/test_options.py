@@ -13,8 +13,8 @@ from stablecast.simulate.options import DECLARED, Options, all_options, known_op
 
 BEFORE = {
     "resend_ms", "tree_degree", "pause_ms", "free_bitmap", "links", "subgroup", "step_s", "share", "snapshot",
-    "threshold_steps", "quiet_steps", "local_size", "controllers", "controller_step_s", "nearby", "clock",
-    "skew_us", "drift_ppm",
+    "threshold_steps", "quiet_steps", "local_size", "controllers", "controller_step_s", "levels", "chosen_by",
+    "nearby", "clock", "skew_us", "drift_ppm",
     "sync_s", "send_every_ms", "ack_every_ms", "ack_to", "know", "stamp_bytes", "policy", "copies", "hash",
     "gossip_every_ms", "keep_rounds", "short_rounds", "budget_messages", "budget_bytes", "send_omission",
     "no_recast", "no_push", "no_rules", "view_missing",

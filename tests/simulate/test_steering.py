@@ -4,6 +4,7 @@ import numpy as np
 
 from stablecast.simulate import simulate
 from stablecast.simulate.options import Options
+from stablecast.simulate.run import Changed
 from stablecast.theory.step_search import StepController
 
 
@@ -51,3 +52,50 @@ def test_it_searches_again_when_the_network_has_changed():
     quick = rounds_with(controller, rounds=150, bandwidth_bps=300e3, seed=1)
     assert quick[-20:, 0].mean() < slow[-20:, 0].mean() / 2
     assert quick[-20:, 1].mean() < slow[-20:, 1].mean() / 4
+
+
+def test_the_best_step_of_one_round_overloads_a_group_whose_rounds_follow_each_other():
+    def rounds_s(step_s):
+        told = []
+        options = Options(
+            protocol="gsgc",
+            topology="balanced",
+            members=200,
+            senders=50,
+            tracked=4,
+            costs="wan1997",
+            subgroup=3,
+            step_s=step_s,
+            executions=16,
+            stop_at_first=True,
+        )
+        simulate(options.setup(), steer=lambda number, step, took: told.append(took))
+        return told
+
+    short, long = rounds_s(9.0), rounds_s(12.0)
+    assert short[0] < long[0]
+    assert short[-1] > 3 * short[0]
+    assert max(long[1:]) < 1.25 * min(long[1:])
+
+
+def test_links_can_change_while_a_group_runs():
+    def steer(number, step_s, took_s):
+        told.append(took_s)
+        return Changed(bandwidth_bps=300e3) if number == 2 else None
+
+    told = []
+    options = Options(
+        protocol="gsgc",
+        topology="balanced",
+        members=60,
+        senders=50,
+        tracked=4,
+        costs="wan1997",
+        step_s=1.0,
+        subgroup=2,
+        executions=12,
+        stop_at_first=True,
+        queue_limit=64,
+    )
+    simulate(options.setup(), steer=steer)
+    assert np.mean(told[-4:]) < told[1] / 2

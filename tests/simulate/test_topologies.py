@@ -36,9 +36,22 @@ def test_a_seed_makes_a_random_tree_and_another_seed_another():
 
 
 @given(st.integers(1, 300), st.integers(2, 6))
-def test_balanced_trees_fill_level_by_level_and_spread_the_last_evenly(nodes, degree):
+def test_inner_nodes_of_balanced_trees_have_the_same_degree_but_the_last(nodes, degree):
     tree = topology("balanced", nodes=nodes, degree=degree).tree
     assert tree.size == nodes
+    neighbours = tree.child_count + (np.arange(nodes) > 0)
+    inner = np.flatnonzero(tree.child_count)
+    assert (neighbours[inner[:-1]] == degree).all()
+    assert (neighbours[inner[-1:]] <= degree).all()
+    assert (np.diff(inner) == 1).all()
+
+
+@given(st.integers(1, 300), st.integers(2, 6))
+def test_the_last_level_of_a_balanced_tree_can_be_spread_evenly(nodes, degree):
+    filled, tree = (
+        topology("balanced", nodes=nodes, degree=degree, spread_last=how).tree for how in (False, True)
+    )
+    assert tree.level_starts.tolist() == filled.level_starts.tolist()
     for level in range(tree.height - 1):
         inner = tree.child_count[tree.level_starts[level] : tree.level_starts[level + 1]]
         assert set(inner) == {degree if level == 0 else degree - 1}

@@ -226,3 +226,45 @@ def test_a_step_that_was_rounded_on_its_way_is_the_same_step():
     controller = StepController(0, 20, 2, rounds=1)
     asked = controller.step
     assert controller.round_finished(30.0, round(asked, 9)) != asked
+
+
+class Backlog:
+    """Rounds on links without a limit: a step below ``carried`` leaves more behind with each round."""
+
+    def __init__(self, carried, floor=2.8):
+        self.carried, self.floor, self.left = carried, floor, 0.0
+
+    def round_s(self, step):
+        took = max(self.floor * step, self.floor * self.carried) + self.left
+        self.left = max(0.0, self.left + took * (self.carried / step - 1))
+        return took
+
+
+@pytest.mark.parametrize("low", [0.0, 0.01, 0.5])
+@pytest.mark.parametrize("carried", [2.0, 9.0, 15.0])
+def test_a_lower_bound_far_off_does_not_make_the_queues_grow_without_end(low, carried):
+    group = Backlog(carried)
+    controller = StepController(low, 20, 2, skip=1)
+    times = []
+    while controller.window is None and len(times) < 200:
+        times.append(group.round_s(controller.step))
+        controller.round_finished(times[-1], controller.step)
+    assert controller.window is not None
+    assert 0.97 * carried <= controller.step <= carried + 2.5
+    assert max(times) < 50 * group.floor * carried
+    assert group.left < group.floor * carried
+
+
+def test_queues_that_grow_because_links_got_slower_are_drained_before_the_next_search():
+    group = Backlog(9.0)
+    controller = StepController(0.01, 20, 2, skip=1)
+    settle(controller, group.round_s)
+    group.carried, times, settled = 13.5, [], []
+    for _ in range(200):
+        times.append(group.round_s(controller.step))
+        controller.round_finished(times[-1], controller.step)
+        if controller.searches > 1 and controller.window is not None:
+            settled.append(controller.step)
+    assert max(times) < 15 * group.floor * group.carried
+    assert settled
+    assert all(13 <= step <= 16 for step in settled)

@@ -5,10 +5,15 @@ The division
     several of about the same size if it has more than ``local_size`` members; members without a zone are in
     a zone of their own.  Otherwise the whole group is divided like one zone.  Members are dealt in an order
     that the seed draws, so whoever has the same zones and the same seed finds the same local groups.
-    The first few members of each are its stability controllers.
+    The first few members of each are its stability controllers, unless these are chosen by load.
 
-A member knows the members of its local group by their rank in it.  Controllers know the controllers of all
-local groups.
+The levels above
+    The controllers of all local groups form one group of the second level.  With more levels they form
+    several, of controllers of as many local groups each; the first few of such a group, taken in turn from
+    the groups below, are its controllers and form the groups of the next level, down to one at the uppermost.
+
+A member knows the members of its local group by their rank in it.  Controllers know the members of the groups
+that they are in at other levels.
 
 Failure detection (Figure 3) runs among the members of a local group, when ``threshold`` is above 0.  One that
 was struck off by anyone is *gone* for good: the sets of those that are gone travel with the gossip and only
@@ -43,6 +48,8 @@ from stablecast.protocols.contract import (
     strike_off,
 )
 
+BY_DRAW, BY_LOAD = 0, 1  # values of ``chosen_by``
+
 # Division
 
 
@@ -66,22 +73,72 @@ def _parts(members: int, sizes: Sizes) -> int:
     return -(-members // sizes.params["local_size"])
 
 
+def upper_levels(sizes: Sizes) -> int:
+    """Return how many levels there are above the local one."""
+    return sizes.params["levels"] - 1
+
+
+def part_count(sizes: Sizes) -> int:
+    """Return of how many groups of the level below a group consists at most: alike at all levels."""
+    count = 1
+    while count ** upper_levels(sizes) < group_count(sizes):
+        count += 1
+    return count
+
+
 def divide(around: Surroundings) -> Placement:
-    """Divide the group, by zones, by location or at random, and draw the controllers."""
+    """Divide the group, by zones, by location or at random, and choose the controllers of all levels."""
     sizes = around.sizes
     n, controllers = sizes.group, sizes.params["controllers"]
     groups = _local_groups(around)
-    everyone = np.concatenate([group[:controllers] for group in groups])
     local_group, rank = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for g, group in enumerate(groups):
         local_group[group], rank[group] = g, np.arange(group.size)
+    chosen = _Chosen(n)
+    below = [group[:controllers] for group in groups]
+    for row in range(upper_levels(sizes)):
+        is_last = row == upper_levels(sizes) - 1
+        count = 1 if is_last else -(-len(below) // part_count(sizes))
+        united = np.array_split(np.arange(len(below)), count)
+        below = [chosen.unite([below[g] for g in parts])[:controllers] for parts in united]
     return {
         "local_group": local_group,
-        "group_count": np.full(n, len(groups)),
         "rank": rank,
         "neighbours": _lists([groups[g] for g in local_group]),
-        "controllers": _lists([everyone if k < controllers else everyone[:0] for k in rank]),
+        **chosen.places(),
     }
+
+
+class _Chosen:
+    """What each member is told of the levels above the local one, as these are put together from below."""
+
+    def __init__(self, members: int) -> None:
+        self._parts: list[list[int]] = [[] for _ in range(members)]
+        self._part_counts: list[list[int]] = [[] for _ in range(members)]
+        self._peers: list[list[NDArray[np.int64]]] = [[] for _ in range(members)]
+
+    def unite(self, parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Make one group of the controllers of some; return its members, taken in turn from each."""
+        longest = max(part.size for part in parts)
+        in_turn = np.array([part[k] for k in range(longest) for part in parts if k < part.size])
+        for number, part in enumerate(parts):
+            for member in part:
+                self._parts[member].append(number)
+                self._part_counts[member].append(len(parts))
+                self._peers[member].append(in_turn)
+        return in_turn
+
+    def places(self) -> Placement:
+        """Return the fields of :class:`LocalGroup` that say so."""
+        starts = [np.cumsum([0, *(group.size for group in peers)]) for peers in self._peers]
+        none = np.zeros(0, np.int64)
+        return {
+            "reach": np.array([len(parts) for parts in self._parts]),
+            "parts": _lists([np.array(parts, np.int64) for parts in self._parts]),
+            "part_counts": _lists([np.array(counts, np.int64) for counts in self._part_counts]),
+            "peers": _lists([np.concatenate([none, *peers]) for peers in self._peers]),
+            "peers_from": _lists(starts),
+        }
 
 
 def _local_groups(around: Surroundings) -> list[NDArray[np.int64]]:
@@ -90,14 +147,27 @@ def _local_groups(around: Surroundings) -> list[NDArray[np.int64]]:
     rng = np.random.default_rng([around.seed, 0x6C6F6361])
     if sizes.params["nearby"] and not sizes.zones:
         parts = np.array_split(_by_location(around.tree), group_count(sizes))
-        return [rng.permutation(part) for part in parts]
-    order, groups = rng.permutation(sizes.group), []
-    zones = sizes.zones or ("",) * sizes.group
-    for zone in sorted(set(zones)):
-        inside = order[[zones[k] == zone for k in order]]
-        count = _parts(inside.size, sizes)
-        groups += [inside[g::count] for g in range(count)]
+        groups = [rng.permutation(part) for part in parts]
+    else:
+        order, groups = rng.permutation(sizes.group), []
+        zones = sizes.zones or ("",) * sizes.group
+        for zone in sorted(set(zones)):
+            inside = order[[zones[k] == zone for k in order]]
+            count = _parts(inside.size, sizes)
+            groups += [inside[g::count] for g in range(count)]
+    if sizes.params["chosen_by"] == BY_LOAD:
+        by_load = _by_load(around)
+        groups = [group[np.argsort(by_load[group], kind="stable")] for group in groups]
     return groups
+
+
+def _by_load(around: Surroundings) -> NDArray[np.int64]:
+    """Return each member's place in an order: who sends no data first, then by the ways to all others."""
+    n = around.sizes.group
+    sends = np.isin(np.arange(n), around.sizes.leaders)
+    place = np.empty(n, np.int64)
+    place[np.lexsort((around.distances().sum(axis=0), sends))] = np.arange(n)
+    return place
 
 
 def _lists(rows: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -139,14 +209,20 @@ class LocalGroup(Gossip):
 
     local_group: Place
     """Which one it is in."""
-    group_count: Place
-    """How many there are."""
     rank: Place
     """Its own rank in its local group."""
     neighbours: Places
     """The members of its local group by rank, the controllers first, itself included."""
-    controllers: Places
-    """The controllers of all local groups, if it is one of them."""
+    reach: Place
+    """At how many levels above the local one it takes part."""
+    parts: Places
+    """For each of these, the number of the group below that it is from."""
+    part_counts: Places
+    """For each of these, of how many groups below its group consists."""
+    peers: Places
+    """The members of its groups at these levels, those of one after the other, the controllers first."""
+    peers_from: Places
+    """Where each of these groups begins, and their end."""
     gone: Gone
     live: Lives
 

@@ -1,4 +1,4 @@
-"""gsgc-local: members gossip within local groups, stability controllers among all groups.
+"""gsgc-local: members gossip within local groups, stability controllers among these.
 
 Promise
     As ``gsgc``'s: a member calls a message stable only after everyone who was not struck off had received it.
@@ -8,17 +8,21 @@ How it works
     the first phase members gossip minimum and set, as in ``gsgc``, within their local group.  Whoever has
     all of it tells the controllers and, without failure detection, falls silent, but for a message to one of
     them every few steps, in case that was lost.  A controller that has it adds the local minimum to the
-    second phase, gossip among all controllers with one bit for each local group.  The first controller that
+    second phase, gossip among controllers with one bit for each local group.  The first controller that
     has every group multicasts the result, and everyone begins the next round.
+    With more than two ``levels`` the controllers of a few local groups form a group of the next level, which
+    has controllers of its own, and so on; whoever has all of such a group does as in a local one.
 Why it is safe
-    The result is a minimum over local minima, each over all members of its group that are not struck off.
+    The result is a minimum over minima of the level below, down to local ones, each over all members of its
+    group that are not struck off.
 What members know
-    Only their local group; controllers also know the other controllers.  With ``controllers`` of them in
-    each group all but one may crash; a crashed member is struck off in its local group, for good, after
-    ``threshold`` steps of silence (:mod:`stablecast.protocols._local_groups`).
+    Only their local group; controllers also know the other controllers in their groups.  With ``controllers``
+    of them in each group all but one may crash; a crashed member is struck off in its local group, for good,
+    after ``threshold`` steps of silence (:mod:`stablecast.protocols._local_groups`).
 Cost
-    A message has a bit for each member of a local group, or for each local group, instead of one for each
-    member of the whole group, and travels among a few; the time of a round grows with the logarithm of n.
+    A message has a bit for each member of a local group, or for each group of the level below, instead of one
+    for each member of the whole group, and travels among a few; the time of a round grows with the logarithm
+    of n.
 Paper
     GSGC: An Efficient Gossip-Style Garbage Collection Scheme for Scalable Reliable Multicast, section 5.
 """
@@ -41,17 +45,21 @@ from stablecast.protocols._gossip import (
     take_in,
 )
 from stablecast.protocols._local_groups import (
+    BY_DRAW,
+    BY_LOAD,
     Gone,
     Lives,
     LocalGroup,
     around,
     divide,
-    group_count,
     has_or_lost_all,
     local_size,
     may_be_silent,
+    part_count,
+    upper_levels,
 )
 from stablecast.protocols.contract import (
+    CHOICE,
     FLAG,
     GROUP,
     NEVER,
@@ -71,19 +79,22 @@ from stablecast.protocols.contract import (
     finish,
     gather,
     kernel,
+    number,
     send,
     set_of,
     set_timer,
+    sources,
 )
 
 CONTROLLERS_MAX = 32
+LEVELS_MAX = 4
 RETELL = 8
 """Steps after which a member that knows its local group tells a controller again."""
 
 Neighbours = Annotated[IntArray, set_of(local_size)]
 """A set of members of a local group, by rank."""
-Groups = Annotated[IntArray, set_of(group_count)]
-"""A set of local groups."""
+Parts = Annotated[IntArray, set_of(part_count)]
+"""A set of groups of the level below, by their numbers in the group that they are parts of."""
 
 
 class State(LocalGroup):
@@ -93,17 +104,19 @@ class State(LocalGroup):
     M: Sources
     """First phase: the minimum of the arrays of those in W."""
     W: Neighbours
-    has_group: Number
-    """Whether it has the minimum of its whole local group."""
-    G: Sources
-    """Second phase, of a controller: the minimum of those of the local groups in V."""
-    V: Groups
+    complete: Number
+    """Levels of which it has the minimum of its whole group; it gossips at the level of that number."""
+    G: Annotated[IntArray, sources(rows=upper_levels)]
+    """Of a controller, for each level above the local one: the minimum of those of the groups in V."""
+    V: Annotated[IntArray, set_of(part_count, rows=upper_levels)]
     steps: Number
     """Steps that it has taken in its local group."""
     next_local: Time
     """When it takes the next one."""
-    next_global: Time
-    """When, as a controller in the second phase, it takes the next step among controllers."""
+    upper_steps: Number
+    """Steps that it has taken among controllers."""
+    next_upper: Time
+    """When, as a controller whose local group is complete, it takes the next one."""
 
 
 class LOCAL(NamedTuple):
@@ -117,11 +130,13 @@ class LOCAL(NamedTuple):
 
 
 class GLOBAL(NamedTuple):
-    """What a controller knows in the second phase."""
+    """What a controller knows of its group at a level above the local one."""
 
     round: RoundNumber
+    row: Annotated[int, number(lambda sizes: 0, below=upper_levels)]
+    """The level, from 0 for the second phase, which is part of the header."""
     G: Sources
-    V: Groups
+    V: Parts
 
 
 class STABLE(NamedTuple):
@@ -144,20 +159,21 @@ def init(me: State, now: int, out: Outbox) -> None:
 def begin_round(me: State) -> None:
     """M = R and W = {me}; nothing of the second phase is known."""
     begin(me.M, me.W, me.received, me.rank)
-    clear(me.V)
-    me.has_group = 0
-    me.next_global = NEVER
+    for row in range(me.params.levels - 1):
+        clear(me.V[row])
+    me.complete = 0
+    me.next_upper = NEVER
 
 
 @kernel
 def timer(me: State, now: int, out: Outbox) -> None:
     """A step in the local group, or among controllers, or both."""
     step_locally(me, now, out)
-    if now >= me.next_global:
-        gossip_globally(me, out)
-        me.next_global = now + me.params.controller_step
+    if now >= me.next_upper:
+        step_among_controllers(me, out)
+        me.next_upper = now + me.params.controller_step
     end_phase_if_complete(me, now, out)
-    set_timer(out, min(me.next_local, me.next_global))
+    set_timer(out, min(me.next_local, me.next_upper))
 
 
 # First phase
@@ -170,7 +186,7 @@ def step_locally(me: State, now: int, out: Outbox) -> None:
         return
     me.next_local = now + me.params.step
     me.steps += 1
-    if not me.has_group or not may_be_silent(me):
+    if me.complete == 0 or not may_be_silent(me):
         gossip_locally(me, me.neighbours, me.params.subgroup, out)
     elif me.steps % RETELL == 0:
         gossip_locally(me, me.neighbours[: me.params.controllers], 1, out)
@@ -191,7 +207,7 @@ def on_local(me: State, source: int, message: LOCAL, now: int, out: Outbox) -> N
     if enter_round(me, message.round, out):
         take_in(me.M, me.W, message.M, message.W)
         end_phase_if_complete(me, now, out)
-        set_timer(out, min(me.next_local, me.next_global))
+        set_timer(out, min(me.next_local, me.next_upper))
 
 
 @kernel
@@ -204,55 +220,68 @@ def enter_round(me: State, heard: int, out: Outbox) -> bool:
 
 @kernel
 def end_phase_if_complete(me: State, now: int, out: Outbox) -> None:
-    """With all of the local group a controller enters the second phase; with all groups a round is over."""
-    is_controller = me.rank < me.params.controllers
-    if not me.has_group and has_or_lost_all(me.W, me):
-        me.has_group = 1
-        if is_controller:
-            enter_second_phase(me, now)
-        else:
-            tell_controllers(me, out)
-    if is_controller and is_full(me.V, me.group_count):
-        declare_stable(me, out, me.round, me.G)
-        send(out, GROUP, STABLE(me.round, me.G))
+    """Go on to the next level with all of a group; with all of the uppermost one a round is over."""
+    if me.complete == 0 and has_or_lost_all(me.W, me):
+        enter_next_level(me, now, out)
+    for row in range(me.reach):
+        if me.complete <= row + 1 and is_full(me.V[row], me.part_counts[row]):
+            me.complete = row + 1
+            enter_next_level(me, now, out)
+    if me.complete == me.params.levels:
+        declare_stable(me, out, me.round, me.G[me.params.levels - 2])
+        send(out, GROUP, STABLE(me.round, me.G[me.params.levels - 2]))
         end_round(me, me.round, out)
 
 
 @kernel
-def tell_controllers(me: State, out: Outbox) -> None:
-    """Give the local minimum to the local group's controllers at once."""
-    for dest in me.neighbours[: me.params.controllers]:
-        send(out, dest, LOCAL(me.round, me.M, me.W, me.gone, me.live))
+def enter_next_level(me: State, now: int, out: Outbox) -> None:
+    """Add the minimum of one's group to the next level, or give it to the group's controllers at once."""
+    me.complete += 1
+    row = me.complete - 1
+    if row < me.reach:
+        gather(me.G[row], me.M if row == 0 else me.G[row - 1], is_empty(me.V[row]))
+        add(me.V[row], me.parts[row])
+        me.next_upper = now + int(draw(me) * me.params.controller_step)
+    elif row == 0:
+        for dest in me.neighbours[: me.params.controllers]:
+            send(out, dest, LOCAL(me.round, me.M, me.W, me.gone, me.live))
+    elif me.complete < me.params.levels:
+        for dest in me.peers[me.peers_from[row - 1] : me.peers_from[row]][: me.params.controllers]:
+            send(out, dest, GLOBAL(me.round, row - 1, me.G[row - 1], me.V[row - 1]))
 
 
-# Second phase
+# Among controllers
 
 
 @kernel
-def enter_second_phase(me: State, now: int) -> None:
-    """Add the local minimum, as the local group's contribution."""
-    gather(me.G, me.M, is_empty(me.V))
-    add(me.V, me.local_group)
-    me.next_global = now + int(draw(me) * me.params.controller_step)
+def step_among_controllers(me: State, out: Outbox) -> None:
+    """Gossip at the level that is not complete; with all that it takes part in, to a controller at times."""
+    me.upper_steps += 1
+    row = me.complete - 1
+    if row < me.reach:
+        gossip_at(me, row, me.peers[me.peers_from[row] : me.peers_from[row + 1]], me.params.subgroup, out)
+    elif me.upper_steps % RETELL == 0:
+        peers = me.peers[me.peers_from[row - 1] : me.peers_from[row]]
+        gossip_at(me, row - 1, peers[: me.params.controllers], 1, out)
 
 
 @kernel
-def gossip_globally(me: State, out: Outbox) -> None:
-    """Tell random controllers of all groups what is known of the second phase."""
+def gossip_at(me: State, row: int, among: IntArray, count: int, out: Outbox) -> None:
+    """Tell random controllers what is known of a level."""
     since, nobody = out.marks.sends, me.gone[:0]
-    for _ in range(me.params.subgroup):
-        dest = choose(me, me.controllers, nobody, since, out)
+    for _ in range(count):
+        dest = choose(me, among, nobody, since, out)
         if dest != NOBODY and dest != me.number:
-            send(out, dest, GLOBAL(me.round, me.G, me.V))
+            send(out, dest, GLOBAL(me.round, row, me.G[row], me.V[row]))
 
 
 @kernel
 def on_global(me: State, source: int, message: GLOBAL, now: int, out: Outbox) -> None:
-    """Take in gossip of the second phase."""
-    if enter_round(me, message.round, out):
-        take_in(me.G, me.V, message.G, message.V)
+    """Take in gossip of a level above the local one."""
+    if enter_round(me, message.round, out) and message.row < me.reach:
+        take_in(me.G[message.row], me.V[message.row], message.G, message.V)
         end_phase_if_complete(me, now, out)
-        set_timer(out, min(me.next_local, me.next_global))
+        set_timer(out, min(me.next_local, me.next_upper))
 
 
 @kernel
@@ -284,7 +313,7 @@ PLAIN = Kernels(
     init=init,
     timer=timer,
     receive={LOCAL: on_local, GLOBAL: on_global, STABLE: on_stable},
-    sends=lambda sizes: 2 * SUBGROUP_MAX + CONTROLLERS_MAX + 2,
+    sends=lambda sizes: 2 * SUBGROUP_MAX + LEVELS_MAX * CONTROLLERS_MAX + 2,
 )
 PROTOCOL = Protocol(
     about=__doc__,
@@ -319,7 +348,7 @@ PROTOCOL = Protocol(
             "controllers",
             WHOLE,
             5,
-            "Stability controllers of a local group: the members that gossip with other local groups.",
+            "Stability controllers of a group: the members that gossip with those of other groups.",
             least=1,
             most=CONTROLLERS_MAX,
         ),
@@ -327,10 +356,27 @@ PROTOCOL = Protocol(
             "controller_step",
             TIME,
             0.7,
-            "Time between two steps of the controllers' gossip among all local groups.",
+            "Time between two steps of the controllers' gossip with those of other groups.",
             unit="s",
             role=Role.EVERY,
             above=0,
+        ),
+        Parameter(
+            "levels",
+            WHOLE,
+            2,
+            "Levels of groups: local groups, and above them groups of controllers of the level below.",
+            least=2,
+            most=LEVELS_MAX,
+        ),
+        Parameter(
+            "chosen_by",
+            CHOICE,
+            "draw",
+            "What makes a member a controller: draw, as in the paper's simulation; load, members that send no"
+            " data before those that do, and of these the ones with the shortest ways to all others.",
+            choices={"draw": BY_DRAW, "load": BY_LOAD},
+            role=Role.MODEL,
         ),
         Parameter(
             "nearby",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
@@ -25,9 +26,20 @@ STANDSTILL_CALLS = 20
 """Calls without a step forward in simulated time after which a run is given up."""
 Progress = Callable[[int, int, int], None]
 """Called now and then with the events handled, the simulated picoseconds and the executions completed."""
-Steer = Callable[[int, float, float], float | None]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What is another one from now on."""
+
+    step_s: float | None = None
+    bandwidth_bps: float | None = None
+    """Of every link, for what is put on it from now on."""
+
+
+Steer = Callable[[int, float, float], float | Changed | None]
 """Called with a round's number, the step in force and the time that the round took, in seconds; returns the
-step to use from now on, or None for the same."""
+step to use from now on, what else is to change with it, or None for nothing."""
 TraceSink = Callable[["np.ndarray[tuple[int, int], np.dtype[np.int64]]"], None]
 """Called with rows of the trace: code, time in ps, member, column, number, bytes."""
 
@@ -43,7 +55,7 @@ def simulate(
     """Run one simulation and return what it measured.
 
     ``steer`` is asked after each round of a protocol that runs by timers; it may change the time between
-    steps for all members from then on.
+    steps for all members, and the links, from then on.
 
     Raises :class:`SafetyViolation` when a checker sees something called stable too early.
     """
@@ -115,13 +127,16 @@ def _standstill(setup: Setup, sim: Sim) -> StablecastError:
 
 
 def _steer(sim: Sim, rows: Rows, protocol: Protocol, steer: Steer) -> None:
-    """Tell how long the round took that has just ended, and set the step to use from now on."""
+    """Tell how long the round took that has just ended, and change what is asked for."""
     name = protocol.having(Role.STEP)[0].name
     rounds = int(sim.counts.planned)
     took = int(sim.first_learned[rounds % sim.started_at.size])
-    step_s = steer(rounds, getattr(rows.params, name) / 1e12, took / 1e12)
-    if step_s is not None:
-        setattr(rows.params, name, max(1, round(step_s * 1e12)))
+    answer = steer(rounds, getattr(rows.params, name) / 1e12, took / 1e12)
+    changed = answer if isinstance(answer, Changed) else Changed(answer)
+    if changed.step_s is not None:
+        setattr(rows.params, name, max(1, round(changed.step_s * 1e12)))
+    if changed.bandwidth_bps is not None:
+        sim.links["ps_per_byte"] = 8e12 / changed.bandwidth_bps
 
 
 def _flush(sim: Sim, trace: TraceSink | None) -> None:

@@ -13,6 +13,25 @@ relative, as in the text.  The second printed loop on the lower side may ask for
 both second loops end at the first stride that is too long, although shorter ones may still fit.  Here no step
 outside the given range is asked for, and every shorter stride is tried.  On the upper side the first printed
 loop never ends if the time stays level; here the number of strides is limited.
+
+In a running group
+------------------
+The paper measures each step on an idle network.  In a running group a round also meets what was sent before
+it.  With a step that is too short more is sent than the links carry: each round then takes longer than the
+one before, and leaves more behind for the next step that is tried.  Without limits to queues such a search
+comes to no end: it compares steps by what earlier ones have left.  The controller therefore
+
+- measures the longer one of two steps first, so that it comes to short ones from above, by small strides;
+- gives a candidate up when most of the rounds that it is measured by take over twice as long as the best
+  candidate's;
+- goes back to the longest candidate after each one that is shorter than the best and does worse, until a
+  round takes what it took there before: then queues have drained;
+- does not count rounds as long as each is shorter than the one before: queues are draining;
+- begins a further search with the longest step, for what made it necessary may be an overload.
+
+So a candidate is measured on a network that holds what this candidate itself sends, and how far off the
+lower bound is does not matter.  What is found may differ from the search on an idle network: a step that
+overloads the links does well for one round, and not for many.
 """
 
 from __future__ import annotations
@@ -28,6 +47,8 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 """The print rounds it to 0.618; with the ratio itself, one of two measurements serves for the next stage."""
 DOUBLINGS_MAX = 20
 """A window is at most about a million search steps wide."""
+HOPELESS = 2.0
+"""Times the best candidate's time above which a round speaks against a candidate by itself."""
 
 Answer = TypeVar("Answer")
 Search = Generator[float, float, Answer]
@@ -124,7 +145,7 @@ def _near_minimum(low: float, high: float, gap: float) -> Search[NearMinimum]:
     evaluations = 0
     for _ in range(stages):
         left, right = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
-        for name, x in (("left", left), ("right", right)):
+        for name, x in (("right", right), ("left", left)):
             if name not in known:
                 known[name] = yield x
                 evaluations += 1
@@ -212,6 +233,19 @@ class StepController:
         self._skip = self._to_skip = _count("skip", skip, 0)
         self.searches = 0
         """Searches begun so far."""
+        self._window: tuple[float, float] | None = None
+        self._step = 0.0
+        self._times: list[float] = []
+        """Times of the rounds with the step in force, from the last one on that was much shorter."""
+        self._best: tuple[float, float] | None = None
+        """The candidate with the shortest time so far, and that time."""
+        self._longest = (0.0, 0.0)
+        """The longest candidate so far, and its time."""
+        self._next: float | None = None
+        """The candidate to measure once queues have drained; None if there is nothing to wait for."""
+        self._bands: list[_Band] = []
+        """Around the time that the search measured, and around that of the first rounds after it."""
+        self._outside = 0
         self._begin()
 
     @property
@@ -236,40 +270,75 @@ class StepController:
             self._to_skip -= 1
             return self._step
         before = self._step
+        if self._times and time < (1 - self._fluctuation) * self._times[-1]:
+            self._times = []  # queues are draining
+        self._times.append(time)
         if self._window is not None:
             self._watch(time)
+        elif self._next is not None:
+            self._drain(time)
         else:
-            self._measure(time)
+            self._measure()
         if self._step != before:
-            self._to_skip = self._skip
+            self._to_skip, self._times = self._skip, []
         return self._step
 
     def _begin(self) -> None:
         self.searches += 1
-        self._window: tuple[float, float] | None = None
-        self._times: list[float] = []
+        self._window, self._best, self._next = None, None, None
+        self._times, self._longest = [], (0.0, 0.0)
         self._search = self._both_parts()
         self._step = next(self._search)
 
     def _both_parts(self) -> Search[None]:
+        if self.searches > 1:
+            yield self._high  # where queues drain, and what others are compared with
         found = yield from _near_minimum(self._low, self._high, self._gap)
-        self._band = _Band(found.value, self._fluctuation)
-        around = yield from _window(found.step, self._band, self._stride, self._low, self._high)
-        self._window, self._step, self._outside = (around.low, around.high), found.step, 0
+        band = _Band(found.value, self._fluctuation)
+        around = yield from _window(found.step, band, self._stride, self._low, self._high)
+        self._window, self._step = (around.low, around.high), found.step
+        self._outside, self._bands = 0, [band]
 
-    def _measure(self, time: float) -> None:
-        self._times.append(time)
-        if len(self._times) < self._rounds:
+    def _measure(self) -> None:
+        """Go on to the next candidate if this one has been measured, or is hopeless."""
+        hopeless = [time for time in self._times if self._best and time > HOPELESS * self._best[1]]
+        if len(self._times) < self._rounds and len(hopeless) <= self._rounds // 2:
             return
-        mean = math.fsum(self._times) / len(self._times)
+        candidate, mean = self._step, math.fsum(self._times) / len(self._times)
         self._times = []
+        if self._best is None or mean < self._best[1]:
+            self._best = (candidate, mean)
+        self._longest = max(self._longest, (candidate, mean))
+        best, least = self._best
         try:
             self._step = self._search.send(mean)
         except StopIteration:
             return
+        if candidate < best and mean > (1 + self._fluctuation) * least:
+            self._step, self._next = self._longest[0], self._step
+
+    def _drain(self, time: float) -> None:
+        """Stay at the longest candidate until rounds take what they took; if they do not, begin again."""
+        if time <= (1 + self._fluctuation) * self._longest[1]:
+            self._step, self._next = self._next or self._step, None
+            self._times = []
+        elif len(self._times) > self._patience:
+            self._begin()
 
     def _watch(self, time: float) -> None:
-        self._outside = 0 if self._band.holds(time) else self._outside + 1
+        """Begin again after some rounds in a row outside the bands.
+
+        What earlier candidates had left may have prolonged the rounds that the search measured; so the first
+        ones after it may be shorter, and have a band of their own then.
+        """
+        inside = any(band.holds(time) for band in self._bands)
+        if len(self._bands) == 1:
+            value = self._bands[0].value
+            inside = inside or time < value
+            if len(self._times) >= self._rounds:
+                mean = math.fsum(self._times) / len(self._times)
+                self._bands.append(_Band(min(mean, value), self._fluctuation))
+        self._outside = 0 if inside else self._outside + 1
         if self._outside >= self._patience:
             self._begin()
 

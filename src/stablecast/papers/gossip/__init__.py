@@ -12,6 +12,8 @@ from stablecast.papers.gossip import (
     group_sizes,
     local,
     membership,
+    readings,
+    running,
     sharing,
 )
 from stablecast.papers.paper import Paper
@@ -20,8 +22,14 @@ from stablecast.pipeline.point import Point
 
 def points(full: bool) -> list[Point]:
     """Return every run of the evaluation; some are wanted by two parts."""
-    parts = (sharing, example, failure_detection, membership, grid, group_sizes, adaptive, local)
+    parts = (sharing, example, failure_detection, membership, grid, group_sizes, running, local)
     return list({point.key: point for part in parts for point in part.points(full)}.values())
+
+
+def judged_points(full: bool) -> list[Point]:
+    """Return the runs that claims need under every other reading."""
+    makers = (membership.judged_points, grid.judged_points, group_sizes.points, local.points)
+    return list({point.key: point for make in makers for point in make(full)}.values())
 
 
 PAPER = Paper(
@@ -37,6 +45,7 @@ PAPER = Paper(
     + fixed_group.TABLES
     + group_sizes.TABLES
     + adaptive.TABLES
+    + running.TABLES
     + local.TABLES,
     claims=sharing.CLAIMS
     + example.CLAIMS
@@ -45,11 +54,15 @@ PAPER = Paper(
     + fixed_group.CLAIMS
     + group_sizes.CLAIMS
     + adaptive.CLAIMS
+    + running.CLAIMS
     + local.CLAIMS,
     figures=example.FIGURES
     + fixed_group_figures.FIGURES
     + adaptive.FIGURES
+    + running.FIGURES
     + group_sizes.FIGURES
     + local.FIGURES
     + failure_detection.FIGURES,
+    readings=readings.READINGS,
+    judged_points=judged_points,
 )

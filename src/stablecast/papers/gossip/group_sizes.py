@@ -14,7 +14,7 @@ from stablecast.report.figure import Axis, Figure, Panel, Series
 from stablecast.report.table import Table
 
 SIZES = (50, 100, 200, 300, 400, 500)
-STEPS_MS_EACH = (10, 12, 14, 15, 16, 17, 18, 20)
+STEPS_MS_EACH = (8, 10, 12, 14, 15, 16, 17, 18, 20, 22, 24)
 """Candidate steps in milliseconds for each member: what the links carry grows with 1/n."""
 BANDWIDTHS = (30_000, 300_000)
 PAPER_LARGEST_S = 71.0

@@ -25,7 +25,7 @@ PERIOD_MS = 100.0
 """Between acknowledgements, steps of gossip, executions; before something is sent again."""
 TREE, GRAPH = "tree", "graph"
 NETWORKS: dict[str, dict[str, Any]] = {
-    TREE: {"topology": "balanced", "nodes": MEMBERS},
+    TREE: {"topology": "balanced", "spread_last": True, "nodes": MEMBERS},
     GRAPH: {"topology": "random-graph", "edge_probability": 4 / MEMBERS, "costs": "lan1997"},
 }
 """A tree that multicasts, and a graph on which a message to all is one to each."""

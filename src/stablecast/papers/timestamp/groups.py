@@ -13,6 +13,7 @@ PROTOCOLS = ("timestamp", "vector", "explicit", "transitive")
 CLOCKS = ("physical", "logical", "hybrid")
 GROUP: dict[str, Any] = {
     "topology": "balanced",
+    "spread_last": True,
     "nodes": 32,
     "members": 24,
     "senders": 8,

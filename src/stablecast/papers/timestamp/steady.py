@@ -21,7 +21,7 @@ RATE_PER_S = 10.0
 """One message of each sender in every t_ack."""
 PERIODS = 10
 """Periods of t_ack in which the senders of the short run send, and by which the long one is longer."""
-NETWORK = {"topology": "balanced", "costs": "links-only", "propagation_us": 1000.0}
+NETWORK = {"topology": "balanced", "spread_last": True, "costs": "links-only", "propagation_us": 1000.0}
 ABOUT = (
     "Every member of a tree receives from every sender; t_ack = t_send = 100 ms; h = 32, e = 4 bytes unless"
     " stated otherwise."

@@ -49,10 +49,14 @@ def _defaults(option: str) -> str:
         if option in taken:
             default = taken[option].default
             implied = IMPLIED_BY.get((name, option)) or IMPLIED.get(option, "")
-            found[name] = implied if default is None else f"{default:,g}"
+            found[name] = implied if default is None else _shown(default)
     common = Counter(found.values()).most_common(1)[0][0]
     others = [f"{name}: {default}" for name, default in found.items() if default != common]
     return "; ".join([common, *others])
+
+
+def _shown(default: float) -> str:
+    return ("no", "yes")[default] if isinstance(default, bool) else f"{default:,g}"
 
 
 IMPLIED = {"fill": "the degree", "nodes": "the members, or 200", "members": "all nodes"}
@@ -66,6 +70,10 @@ class Shape:
     """What a topology may be told; each takes some of these."""
 
     degree: int | None = _shape("Children of an inner node; of a balanced tree, its neighbours", "degree")
+    spread_last: bool | None = _shape(
+        "Spread the last level evenly over the one above, and do not fill one node after the other",
+        "spread_last",
+    )
     height: int | None = _shape("Levels below the root", "height")
     fill: int | None = _shape("Children of each node of the last level but one", "fill")
     nodes: int | None = _shape("Number of nodes", "nodes")
@@ -89,7 +97,7 @@ PAPER_COSTS = {"random-graph": "links-only"}
 
 
 def topology(name: str, **options: float | None) -> Topology:
-    """Build the topology of that name; an option that is None keeps the topology's default.
+    """Build the topology of that name; an option that is None, or a flag that is not set, keeps its default.
 
     A ``seed`` may be given to every topology; one that draws nothing does without.
     """
@@ -97,7 +105,7 @@ def topology(name: str, **options: float | None) -> Topology:
         raise unknown_name("topology", name, TOPOLOGIES)
     build = TOPOLOGIES[name]
     taken = inspect.signature(build).parameters
-    given = {key: value for key, value in options.items() if value is not None}
+    given = {key: value for key, value in options.items() if value is not None and value is not False}
     for key in given:
         if key not in taken and key != SEED:
             accepted = ", ".join(_flag(option) for option in taken)
