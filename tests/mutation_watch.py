@@ -231,7 +231,7 @@ def watch_bimodal(name):
 
 def watch_connections(name):
     """Receivers connect and disconnect, under loss and delay, by seeds with which that is dangerous."""
-    for seed in (0, 1, 11, 12, 28):
+    for seed in (0, 1, 10, 13, 16):
         setup = Options(
             protocol=name.removesuffix("-connect"),
             topology="balanced",
