@@ -31,7 +31,7 @@ def nats_process(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def postgres_process():
-    # The server's own user has to reach its folder, and pytest's are closed to others.
+    # pytest's own folders are closed to the user that the server runs as.
     with (
         tempfile.TemporaryDirectory(prefix="stablecast-postgres-") as folder,
         postgres_server(f"{folder}/server") as server,

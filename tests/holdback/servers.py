@@ -94,6 +94,7 @@ class Postgres:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.user:
             shutil.chown(self.folder, self.user)
+            self.folder.parent.chmod(0o755)  # a temporary folder is closed to others
         word = self.folder / "word"
         word.write_text("secret\n")
         word.chmod(0o644)
