@@ -8,8 +8,8 @@ Theory
     The server deletes at a checkpoint what all slots have passed and what ``wal_keep_size``, the archiver and
     the checkpoint itself no longer need.  The frontier is the part of that which readers decide.
 What else a slot holds
-    ``catalog_xmin`` and ``xmin`` keep VACUUM from removing rows.  That is no position in a log, and is told as
-    a detail.
+    ``catalog_xmin`` and ``xmin`` keep VACUUM from removing rows.  That is no position in a log, and is told
+    as a detail.
 Slots that hold nothing
     A physical slot that was never used has no ``restart_lsn``.  A slot whose ``wal_status`` is ``lost`` has
     nothing left to hold: the server has deleted what it needed.
