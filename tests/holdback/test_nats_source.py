@@ -207,9 +207,6 @@ def test_least_rights_are_enough_and_less_is_told(tmp_path):
 
 
 def test_a_server_without_jetstream_is_one_line():
-    import sys
-    from pathlib import Path
-
     port = free_port()
     binary = program("nats-server", "nats-server", str(Path(sys.executable).parent))
     with (
