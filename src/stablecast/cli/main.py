@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from stablecast.cli.analyze import analyze_command
 from stablecast.cli.demo import demo_command
+from stablecast.cli.holdback import holdback_command
 from stablecast.cli.key import key_command
 from stablecast.cli.node import node_command
 from stablecast.cli.output import (
@@ -55,6 +56,7 @@ app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
 app.command("analyze")(analyze_command)
 app.command("watch")(watch_command)
+app.command("holdback")(holdback_command)
 app.command("report")(report_command)
 app.command("demo")(demo_command)
 app.command("node")(node_command)

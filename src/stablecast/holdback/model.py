@@ -109,8 +109,11 @@ class Log:
     """All that is in it."""
     kept_since_us: int | None = None
     """When the oldest number that is kept was sent."""
+    sent: Amount = Amount()
+    """All that was ever sent, as far as the system counts it."""
     room: Room | None = None
     rate: Rate | None = None
+    """How fast it has grown until now, as the system tells."""
     details: Mapping[str, str | int | bool | None] = field(default_factory=dict)
 
 

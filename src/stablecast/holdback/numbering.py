@@ -25,6 +25,8 @@ class Numbering(Enum):
     """How one system writes its numbers."""
 
     PLAIN = "number"
+    OFFSET = "next offset"
+    """Kafka's; the position that is written 20 has the offsets below 20."""
     BYTE = "byte"
     """A byte of PostgreSQL's log; the position that is written ``0/10`` has the first 16 bytes."""
     STREAM_ID = "stream id"
@@ -37,6 +39,16 @@ class Numbering(Enum):
         if self is Numbering.STREAM_ID:
             return f"{seq >> WIDE_BITS}-{seq & ((1 << WIDE_BITS) - 1)}"
         return str(seq)
+
+    def up_to(self, seq: int) -> str:
+        """Return in words what is up to a number, that one included."""
+        if self is Numbering.OFFSET:
+            return f"before offset {seq}"
+        if self is Numbering.BYTE:
+            return f"before {self.text(seq)}"
+        if self is Numbering.STREAM_ID and (seq + 1) & ((1 << WIDE_BITS) - 1) == 0:
+            return f"before {self.text(seq + 1)}"
+        return f"up to {self.text(seq)}"
 
     def narrow(self, seq: int) -> int | None:
         """Return a number as files of positions have it; None if it has no place there."""

@@ -40,6 +40,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from stablecast.errors import InvalidInput
 from stablecast.holdback.addresses import Address
 from stablecast.holdback.model import Amount, Log, Reader, Snapshot
+from stablecast.holdback.numbering import Numbering
 from stablecast.holdback.sources.base import TIMEOUT_S, CannotAsk, Closing
 
 OPTIONS = ("topic", "group", "config", "times", "timeout_s")
@@ -235,7 +236,9 @@ class KafkaSource(Closing):
             head=last,
             first_seq=first + 1,
             readers=tuple(readers),
+            numbering=Numbering.OFFSET,
             kept=Amount(last - first),
+            sent=Amount(last),
             details={"low_watermark": first, "log_end": last},
         )
 

@@ -45,6 +45,7 @@ def log_of(server: str, told: Told, state: Reply, now_us: int) -> Log:
         readers=tuple(_reader(one, told, state) for one in told.consumers),
         kept=Amount(state["messages"], state["bytes"]),
         kept_since_us=since,
+        sent=Amount(state["last_seq"]),
         room=_room(told.config, state),
         rate=Rate(state["messages"] / over_s, state["bytes"] / over_s, over_s) if over_s >= 1 else None,
         details={

@@ -212,6 +212,7 @@ def _log(
         numbering=Numbering.BYTE,
         kept=Amount() if files is None else Amount(bytes=head - first),
         kept_since_us=None if files is None else files.written(first),
+        sent=Amount(bytes=head),
         room=_room(slots),
         rate=rate,
     )

@@ -64,6 +64,7 @@ def log_of(
         numbering=Numbering.STREAM_ID,
         kept=Amount(stream.length, one.bytes if stream.length else 0),
         kept_since_us=time_of(stream.first, now_us) if stream.length else None,
+        sent=Amount(stream.added),
         rate=_rate(one, stream, now_us),
         details={
             "length": stream.length,
