@@ -10,6 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from stablecast.cli.analyze import analyze_command
+from stablecast.cli.audit import audit_command
+from stablecast.cli.collect import collect_command
 from stablecast.cli.demo import demo_command
 from stablecast.cli.holdback import holdback_command
 from stablecast.cli.key import key_command
@@ -57,6 +59,8 @@ app.command("sweep")(sweep_command)
 app.command("analyze")(analyze_command)
 app.command("watch")(watch_command)
 app.command("holdback")(holdback_command)
+app.command("collect")(collect_command)
+app.command("audit")(audit_command)
 app.command("report")(report_command)
 app.command("demo")(demo_command)
 app.command("node")(node_command)

@@ -62,6 +62,29 @@ class Numbering(Enum):
             seq = (time << NARROW_BITS) | counter
         return seq if 0 <= seq <= LARGEST else None
 
+    def widen(self, seq: int) -> int:
+        """Return a number that `narrow` gave as it was."""
+        if self is not Numbering.STREAM_ID:
+            return seq
+        time, counter = seq >> NARROW_BITS, seq & ((1 << NARROW_BITS) - 1)
+        if counter == (1 << NARROW_BITS) - 1:
+            counter = (1 << WIDE_BITS) - 1
+        return (time << WIDE_BITS) | counter
+
+    @classmethod
+    def of_group(cls, group: str) -> Numbering:
+        """Return the numbering of a group of a collection, whose name begins with its server's address."""
+        return _OF_SCHEME.get(group.partition("://")[0], cls.PLAIN)
+
+
+_OF_SCHEME = {
+    "redis": Numbering.STREAM_ID,
+    "rediss": Numbering.STREAM_ID,
+    "postgres": Numbering.BYTE,
+    "postgresql": Numbering.BYTE,
+    "kafka": Numbering.OFFSET,
+}
+
 
 def parse_stream_id(text: str) -> int:
     """Return the number of a Redis stream's entry."""
