@@ -33,7 +33,7 @@ WORKING = {
     "demo": ["--members", "2", "--messages", "4", "--kill", "0", "--loss", "0", "--rate", "100"],
 }
 # Those that ask other systems, whose clients are extras of their own: tests/cli/test_holdback_command.py.
-ASKING = {"holdback", "collect", "audit"}
+ASKING = {"holdback", "collect", "audit", "trim"}
 # Processes that the demo starts import this file too, so the packages are hidden from them as well.
 WITHOUT_EXTRA = """
 import sys

@@ -100,6 +100,17 @@ def test_a_log_that_begins_anew_is_another_group():
     assert history.losses() == []
 
 
+def test_a_name_whose_position_goes_back_stands_for_another_reader():
+    history = History()
+    history.see(log_of(100, {"a": 70, "b": 90}))
+    added = history.see(log_of(100, {"a": 10, "b": 90}, first_seq=11))
+    assert [(row.kind, row.member, row.seq, row.time_us) for row in added.rows] == [
+        ("leave", "a", None, 2000), ("join", "a", None, 2001), ("position", "a", 10, 2001)
+    ]  # fmt: skip
+    history.see(log_of(100, {"a": 10, "b": 90}, first_seq=51))
+    assert history.losses() == [("a", 11, 50)]
+
+
 def test_time_never_goes_back():
     history = History()
     history.see(log_of(100, {"a": 20}), time_us=5000)

@@ -29,6 +29,7 @@ from stablecast.cli.report import report_command
 from stablecast.cli.reproduce import reproduce_command
 from stablecast.cli.simulate import SimulateCommand, simulate_command
 from stablecast.cli.sweep import sweep_command
+from stablecast.cli.trim import trim_command
 from stablecast.cli.watch import watch_command
 from stablecast.errors import InvalidInput, StablecastError
 
@@ -60,6 +61,7 @@ app.command("analyze")(analyze_command)
 app.command("watch")(watch_command)
 app.command("holdback")(holdback_command)
 app.command("collect")(collect_command)
+app.command("trim")(trim_command)
 app.command("audit")(audit_command)
 app.command("report")(report_command)
 app.command("demo")(demo_command)

@@ -96,7 +96,6 @@ class _Group:
     heads: dict[str, int] = field(default_factory=dict)
     reached: dict[str, dict[str, _Reached]] = field(default_factory=dict)
     """By source and member."""
-    gone: set[str] = field(default_factory=set)
 
 
 def audit(events: Iterable[Event], deletions: Iterable[Deletion]) -> Audit:
@@ -125,21 +124,20 @@ def _note(group: _Group, row: Event) -> None:
         elif row.seq > was.seq:
             before = was.before if was.time_us == row.time_us else was.seq
             readers[row.member] = _Reached(row.seq, row.time_us, before)
-    elif row.kind == "join" and row.member is not None:
-        group.gone.discard(row.member)
     elif row.kind in ("leave", "fail") and row.member is not None:
-        group.gone.add(row.member)
+        for readers in group.reached.values():
+            readers.pop(row.member, None)
 
 
 def _judge(group: _Group, row: Deletion, found: Audit) -> None:
     head = group.heads.get(row.source, row.to_seq)
-    for member, reached in group.reached.get(row.source, {}).items():
+    for member, reached in sorted(group.reached.get(row.source, {}).items()):
         before = reached.before if reached.time_us == row.time_us else reached.seq
         if before is None or before >= min(row.to_seq, head):
             continue  # it came with this snapshot, or had everything before
         lacks = row.from_seq <= reached.seq + 1 <= row.to_seq
-        if member in group.gone or member in row.unknown or not lacks:
-            found.undecided += before + 1 >= row.from_seq and member not in group.gone
+        if member in row.unknown or not lacks:
+            found.undecided += before + 1 >= row.from_seq
         elif reached.seq < head:
             last = min(row.to_seq, head)
             found.losses.append(Loss(row.group, row.source, member, reached.seq + 1, last, row.time_us))

@@ -21,7 +21,8 @@ Deletions
 Comings and goings
     Readers of the first snapshot join at the time of the first head, so they owe all of it.  Later ones join
     at the time when they are first seen.  A reader that is no longer told has left, unless the snapshot says
-    that it is not whole.
+    that it is not whole.  A name whose position goes back stands for another reader, or for one that reads
+    again: the one has left, and the other joins a microsecond later.
 A log that begins anew
     A stream that was deleted and made again, or a server that came back without its data, counts from
     scratch: the head, or what was sent, has gone back.  That is another log, and its group gets a number:
@@ -81,6 +82,8 @@ class Place:
 
     position: int
     exact: bool
+    told: int
+    """What the system told itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ class Known:
 
     def plain(self) -> list[Any]:
         """Return it as a value of JSON."""
-        readers = {name: [one.position, one.exact] for name, one in self.readers.items()}
+        readers = {name: [one.position, one.exact, one.told] for name, one in self.readers.items()}
         return [self.group, self.head, self.first_seq, self.sent, self.time_us, readers, list(self.held)]
 
     @classmethod
@@ -166,6 +169,11 @@ def _add_log(key: str, before: Known | None, log: Log, snapshot: Snapshot, added
         added.rows += _leaving(before, before.readers, time_us)
         before = Known(_next_name(before.group), -1, log.first_seq, sent, time_us)
     time_us = _time(snapshot, before)
+    again = [one.member for one in log.readers if _is_another(before, one, log)]
+    if again:
+        added.rows += _leaving(before, again, time_us)
+        readers = {name: place for name, place in before.readers.items() if name not in again}
+        before, time_us = replace(before, readers=readers), time_us + 1
     places = _places(before, log, whole=not snapshot.problems)
     after = replace(
         before, head=log.head, first_seq=max(log.first_seq, before.first_seq), sent=sent, time_us=time_us,
@@ -197,19 +205,36 @@ def _places(before: Known, log: Log, *, whole: bool) -> dict[str, Place]:
     return places
 
 
+def _told(reader: Reader, log: Log) -> Place:
+    """Return how far a reader is in one snapshot alone."""
+    position = min(log.head, log.first_seq - 1 if reader.position is None else reader.position)
+    return Place(position, reader.exact, position if reader.told is None else reader.told)
+
+
+def _is_another(before: Known, reader: Reader, log: Log) -> bool:
+    """Tell whether a name that was there now stands for another reader, or for one that reads again.
+
+    What follows from a filter may go back while nothing is read again; it is not exact.
+    """
+    place = before.readers.get(reader.member)
+    tells = reader.holds and (reader.told is not None or reader.exact)
+    return place is not None and tells and _told(reader, log).told < place.told
+
+
 def _moved(before: Known, place: Place | None, reader: Reader, log: Log) -> Place:
     """Return how far a reader is, given how far it was; see the theory."""
-    position = min(log.head, log.first_seq - 1 if reader.position is None else reader.position)
-    told = position if reader.told is None else reader.told
-    if place is None or told > place.position:
-        return Place(position, reader.exact)
-    if position < place.position:
-        return Place(place.position, False)  # it went back: what it needs is not what it needed
-    lacked = place.position < before.head
-    if position == place.position:
-        return Place(position, reader.exact or (place.exact and lacked))
-    taken_out = log.first_seq <= place.position
-    return Place(position, reader.exact) if not lacked or taken_out else place
+    now = _told(reader, log)
+    if place is None or now.told > place.position:
+        return now
+    lacked, taken_out = place.position < before.head, log.first_seq <= place.position
+    if now.position < place.position:
+        return replace(place, exact=False)  # it came no further, and needs something else than it needed
+    if now.position == place.position:
+        return replace(now, exact=now.exact or (place.exact and lacked and now.told == place.told))
+    if not lacked or taken_out:
+        return now
+    # What it needed is gone.  A reader that was made anew meanwhile, further on, may not have needed it.
+    return place if now.told == place.told else replace(place, exact=False)
 
 
 def _rows(before: Known, after: Known, log: Log) -> Iterator[Row]:

@@ -27,6 +27,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +75,21 @@ class NatsSource(Closing):
         except (NatsError, Refused, OSError, TimeoutError) as error:
             raise CannotAsk(f"cannot ask {self.address.server}: {reason(error)}") from None
 
-    async def _take(self) -> Snapshot:
+    def purge(self, stream: str, first_kept: int) -> int:
+        """Delete the messages of a stream before a number; return how many there were."""
+
+        async def purging() -> int:
+            async with self._asking() as asking:
+                return int((await asking.ask(f"STREAM.PURGE.{stream}", seq=first_kept))["purged"])
+
+        try:
+            return asyncio.run(purging())
+        except (NatsError, Refused, OSError, TimeoutError) as error:
+            raise CannotAsk(f"cannot purge {self.address.server}/{stream}: {reason(error)}") from None
+
+    @asynccontextmanager
+    async def _asking(self) -> AsyncIterator[_Asking]:
+        """Give a connection, which is closed at the end."""
         said: list[str] = []
 
         async def note(error: Exception) -> None:
@@ -85,7 +100,13 @@ class NatsSource(Closing):
         except NoServersError:
             raise Refused(said[-1] if said else "there is no server") from None
         try:
-            asking = _Asking(client, self.timeout_s, said)
+            yield _Asking(client, self.timeout_s, said)
+        finally:
+            if client.is_connected:
+                await client.close()
+
+    async def _take(self) -> Snapshot:
+        async with self._asking() as asking:
             now_us = time.time_ns() // 1000
             first = [stream async for stream in asking.streams()]
             wanted = [one for one in first if not self.names or one["config"]["name"] in self.names]
@@ -93,9 +114,6 @@ class NatsSource(Closing):
             missing = set(self.names) - {one["config"]["name"] for one in first}
             problems += [f"{self.address.server} has no stream '{name}'" for name in sorted(missing)]
             return Snapshot(self.address.server, "jetstream", now_us, tuple(logs), problems=tuple(problems))
-        finally:
-            if client.is_connected:
-                await client.close()
 
     async def _connected(self, note: Any) -> Any:
         address, options = self.address, self.address.options

@@ -82,14 +82,8 @@ def _reader(
     counts: Counts,
     now_us: int,
 ) -> Reader:
-    needs, first_needed = group.needs_from, nexts.get(group.needs_from, group.needs_from)
-    exact = needs in nexts or not stream.length or needs > stream.last
-    if group.first_pending is not None and first_needed != needs:
-        exact, first_needed = False, needs  # the pending entry is gone
-    if exact:
-        position = stream.last if needs > stream.last or first_needed is None else first_needed - 1
-    else:
-        position = needs - 1
+    needs = group.needs_from
+    position, exact = _position(group, stream, nexts)
     lacks = position < stream.last and stream.length > 0
     return Reader(
         member=shown(group.name),
@@ -113,6 +107,19 @@ def _reader(
             else Numbering.STREAM_ID.text(group.first_pending),
         },
     )
+
+
+def _position(group: Group, stream: Stream, nexts: Nexts) -> tuple[int, bool]:
+    """Return a group's position, and whether what it needs next is known."""
+    needs = group.needs_from
+    if needs > stream.last:
+        return stream.last, True
+    if stream.length and needs not in nexts:
+        return needs - 1, False
+    found = nexts.get(needs) if stream.length else None
+    if group.first_pending is not None and found != needs:
+        return needs - 1, False  # the pending entry is gone
+    return stream.last if found is None else found - 1, True
 
 
 def _never_read(group: Group) -> bool:
