@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+import urllib.request
 from dataclasses import replace
 
 import pytest
@@ -99,6 +100,21 @@ def test_watching_goes_on_when_a_system_does_not_answer_for_a_while(asked, capsy
     told = capsys.readouterr()
     assert [len(json.loads(line)["sources"]) for line in told.out.splitlines()] == [1, 0, 1]
     assert told.err.splitlines() == ["stablecast: cannot ask redis://a: gone", "stablecast: interrupted"]
+
+
+def test_metrics_are_served_while_it_asks(asked, capsys, monkeypatch):
+    asked["a"] = Fake(snapshot(), KeyboardInterrupt())
+    read = []
+
+    def scrape(_):
+        place = capsys.readouterr().err.removeprefix("# metrics at ").strip()
+        with urllib.request.urlopen(place, timeout=5) as answer:
+            read.append(answer.read().decode())
+
+    monkeypatch.setattr(time, "sleep", scrape)
+    assert main(["holdback", "a", "--metrics", "127.0.0.1:0"]) == 130
+    assert 'reader_blocks{group="here/orders",member="archive",source="orders"} 1.0' in read[0]
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
