@@ -56,6 +56,7 @@ def running(command, ready, **more):
 
 @contextlib.contextmanager
 def redis_server(folder, *options):
+    folder.mkdir(exist_ok=True)
     port = free_port()
     command = [program("redis-server", "redis-server"), "--port", str(port), "--bind", "127.0.0.1"]
     with running([*command, "--save", "", "--dir", str(folder), *options], "Ready to accept") as process:
@@ -125,3 +126,23 @@ def postgres_server(folder):
     finally:
         with contextlib.suppress(AssertionError):
             server.stop("immediate")
+
+
+class KafkaMock:
+    """The mock cluster of librdkafka, which ends with its producer."""
+
+    def __init__(self):
+        from confluent_kafka import Producer
+
+        self.producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none", "log_level": 0})
+        (broker,) = self.producer.list_topics(timeout=5).brokers.values()
+        self.port = broker.port
+        self.where = f"{broker.host}:{broker.port}"
+        self.url = f"kafka://{self.where}"
+
+
+@contextlib.contextmanager
+def kafka_mock(_folder=None):
+    mock = KafkaMock()  # it ends when nothing refers to it
+    yield mock
+    mock.producer.flush(1)

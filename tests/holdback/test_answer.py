@@ -199,5 +199,5 @@ def test_sizes_have_three_figures():
     assert [size_text(n) for n in (0, 999, 1000, 12_345, 123_456, 38 * 10**9, 2 * 10**15)] == [
         "0 B", "999 B", "1 kB", "12.3 kB", "123 kB", "38 GB", "2,000 TB"
     ]  # fmt: skip
-    assert amount_text(Amount(1, None, True)) == "at least 1 entry"
+    assert amount_text(Amount(1, None, True)) == "about 1 entry"
     assert amount_text(Amount()) == "an unknown amount"

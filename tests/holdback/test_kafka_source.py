@@ -4,7 +4,8 @@ No broker can be had here: what these tests do not show is listed in docs/holdba
 """
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
+from servers import KafkaMock
 
 from stablecast.errors import InvalidInput
 from stablecast.holdback.frontier import frontier_of
@@ -18,13 +19,7 @@ def snapshot(url, **more):
         return source.take()
 
 
-class Cluster:
-    def __init__(self):
-        self.producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none", "log_level": 0})
-        (broker,) = self.producer.list_topics(timeout=5).brokers.values()
-        self.where = f"{broker.host}:{broker.port}"
-        self.url = f"kafka://{self.where}"
-
+class Cluster(KafkaMock):
     def write(self, topic, count, partitions=1):
         for number in range(count):
             self.producer.produce(topic, b"x" * 50, partition=number % partitions)

@@ -97,6 +97,16 @@ def test_a_reader_of_a_stream_whose_end_was_deleted_lacks_nothing(redis):
     assert log.readers[0].position == log.head == parse_stream_id("3-0")
 
 
+def test_what_is_too_much_to_count_is_estimated_by_where_the_name_lies(redis, monkeypatch):
+    monkeypatch.setattr("stablecast.holdback.sources.redis.COUNTED", 20)
+    fill(redis, "s", 1000)
+    redis.xgroup_create("s", "g", "300-0")
+    redis.xgroup_create("s", "h", "990-0")
+    behind = {one.member: one.behind for one in one_log(redis.url).readers}
+    assert (behind["g"].estimated, abs(behind["g"].items - 700) < 3) == (True, True)
+    assert (behind["h"].estimated, behind["h"].items) == (False, 10)
+
+
 def test_gaps_do_not_keep_a_position_back(redis):
     fill(redis, "s", 5)
     redis.xgroup_create("s", "g", "1-0")

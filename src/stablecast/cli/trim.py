@@ -92,7 +92,7 @@ def _tell(plan: Plan, done: list[Done | None]) -> None:
         if step.is_empty and not step.ignored:
             empty += 1
             if step.refused:
-                print(f"{step.log.group}: {step.refused}; nothing is deleted")
+                print(f"{step.log.name}: {step.refused}; nothing is deleted")
             continue
         print(_line(step, result))
         for reason in reasons(step):
@@ -107,7 +107,7 @@ def _tell(plan: Plan, done: list[Done | None]) -> None:
 def _line(step: Step, done: Done | None) -> str:
     from stablecast.holdback.units import amount_text
 
-    name = step.log.group
+    name = step.log.name
     if done is None:
         return f"{name}: {amount_text(step.goes)} would go, everything {step.log.numbering.up_to(step.up_to)}"
     if done.refused:

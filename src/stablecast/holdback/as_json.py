@@ -95,7 +95,7 @@ def _reader(answer: Answer, row: Row, one: Standing, numbering: Numbering) -> di
 
 def _amount(name: str, amount: Amount) -> dict[str, Any]:
     told: dict[str, Any] = {f"{name}_items": amount.items, f"{name}_bytes": amount.bytes}
-    return told | ({f"{name}_at_least": True} if amount.at_least else {})
+    return told | ({f"{name}_estimated": True} if amount.estimated else {})
 
 
 def _full(end: Full | None) -> dict[str, Any]:

@@ -33,7 +33,8 @@ def _lines(answer: Answer, top: int) -> Iterator[str]:
         held = sum(1 for row in answer.rows if row.frontier.waiting_for)
         more = held - sum(1 for row in shown if row.frontier.waiting_for)
         yield ""
-        yield f"{counted(rest, 'other log')}; in {more:,} of them something is held back"
+        of_them = f"; in {more:,} of them something is" if more else ", where nothing is"
+        yield f"{counted(rest, 'other log')}{of_them} held back"
     if not answer.rows:
         yield "there is no log"
     for server, end in answer.full.items():
@@ -53,11 +54,10 @@ def _blockers(answer: Answer, top: int) -> Iterator[str]:
 
 def _log(answer: Answer, row: Row, top: int) -> Iterator[str]:
     found, log = row.frontier, row.frontier.log
-    name = log.group if log.source in log.group else f"{log.group}/{log.source}"
     if not log.readers:
-        yield f"{name}: nobody reads it; it keeps {amount_text(log.kept)}"
+        yield f"{log.name}: nobody reads it; it keeps {amount_text(log.kept)}"
         return
-    yield f"{name}: safe to delete {log.numbering.up_to(found.stable_seq)}{_safe(row)}"
+    yield f"{log.name}: safe to delete {log.numbering.up_to(found.stable_seq)}{_safe(row)}"
     if found.waiting_for:
         age = "" if row.age_s is None else f", for {duration_text(row.age_s)}"
         yield f"  held back: {amount_text(found.held)}{age}, by {_names(found.waiting_for)}"

@@ -20,8 +20,8 @@ The counterfactual
     ``frees`` of each is nothing.
 What can go wrong
     A reader that the system does not know cannot be waited for.  A position that is lower than it need be
-    holds back too much, never too little.  Amounts that are known from below only give differences that are
-    no more than estimates; they are marked.
+    holds back too much, never too little.  Amounts that are estimated give differences that are estimated;
+    they are marked.
 The same as ``analyze``
     ``stable_seq``, ``waiting_for``, ``lag``, ``without_seq`` and ``blocks`` are the columns of the tables of
     positions, for the last moment of a history.  A test collects snapshots and compares.

@@ -10,8 +10,8 @@ What a source makes sure of
     no reader looks as if it were beyond the head, and whoever lacks what ``first_seq`` says is gone really
     lacks it.  Systems that tell all three at once, as Redis and PostgreSQL do, give one moment.
 Amounts
-    Items and bytes are what the system itself counts, and None where it does not.  An amount that is known
-    from below only says so (``at_least``).
+    Items and bytes are what the system itself counts, and None where it does not.  What had to be estimated
+    says so.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Amount:
 
     items: int | None = None
     bytes: int | None = None
-    at_least: bool = False
-    """There may be more: counting was not finished."""
+    estimated: bool = False
+    """Not all of it was counted."""
 
     def less(self, other: Amount) -> Amount:
         """Return what is in this amount and not in a smaller one."""
         return Amount(
             _difference(self.items, other.items),
             _difference(self.bytes, other.bytes),
-            self.at_least or other.at_least,
+            self.estimated or other.estimated,
         )
 
 
@@ -115,6 +115,13 @@ class Log:
     rate: Rate | None = None
     """How fast it has grown until now, as the system tells."""
     details: Mapping[str, str | int | bool | None] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What people call it: server, and source."""
+        above, slash, last = self.group.rpartition("/")
+        same = self.source.startswith(last)
+        return f"{above}{slash}{self.source}" if same else f"{self.group}/{self.source}"
 
 
 @dataclass(frozen=True, slots=True)

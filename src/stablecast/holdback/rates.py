@@ -98,5 +98,5 @@ def amount_sum(amounts: Iterable[Amount]) -> Amount:
     return Amount(
         sum(items) if items or not whole else None,
         sum(size) if size or not whole else None,
-        any(one.at_least for one in some) or 0 < len(items) < whole or 0 < len(size) < whole,
+        any(one.estimated for one in some) or 0 < len(items) < whole or 0 < len(size) < whole,
     )

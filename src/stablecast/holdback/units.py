@@ -62,4 +62,4 @@ def amount_text(amount: Amount, *, item: str = "entry", items: str = "entries") 
         words.append(size_text(amount.bytes))
     if not words:
         return "an unknown amount"
-    return ("at least " if amount.at_least else "") + ", ".join(words)
+    return ("about " if amount.estimated else "") + ", ".join(words)

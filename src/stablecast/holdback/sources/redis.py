@@ -21,8 +21,8 @@ Pending entries that are gone
 Counts
     Redis counts what was not delivered to a group (``lag``), except after some deletions.  Entries between
     the first pending and the last delivered one are counted by reading them, for a group up to ``COUNTED`` or
-    ``COUNTED_BYTES``; beyond that the amount is known from below only.  Bytes are a group's share of entries
-    times MEMORY USAGE, which Redis estimates from samples.
+    ``COUNTED_BYTES``; beyond that the number is estimated, as if names were spread evenly.  Bytes are a
+    group's share of entries times MEMORY USAGE, which Redis estimates from samples.
 Times
     Redis names entries by its clock.  Where an application chooses names that are no times, times are
     unknown.
@@ -50,7 +50,7 @@ from stablecast.holdback.sources.base import TIMEOUT_S, CannotAsk, Closing
 from stablecast.holdback.sources.redis_logs import Counts, Nexts, Seen, log_of, shown
 from stablecast.holdback.sources.redis_replies import Group, Stream, parse_stream
 
-AT_ONCE = 200
+AT_ONCE = 100
 """Streams that are asked for together."""
 COUNTED, COUNTED_BYTES = 1_000, 1 << 20
 OPTIONS = ("stream", "match", "timeout_s")
@@ -119,12 +119,12 @@ class RedisSource(Closing):
     def _logs(self, keys: Sequence[bytes], now_us: int, problems: list[str]) -> list[Log]:
         seen = self._first_look(keys, problems)
         second = self._second_look([one for one in seen if one.stream.behind])
-        logs = []
-        for one in seen:
-            stream, nexts = second.get(one.key, (one.stream, {}))
-            counts = _counts(one, stream, self.client) if stream.behind else {}
-            logs.append(log_of(self.address, one, stream, nexts, counts, now_us))
-        return logs
+        looked = [(one, *second.get(one.key, (one.stream, {}))) for one in seen]
+        counts = self._counts([(one, stream) for one, stream, _ in looked if stream.behind])
+        return [
+            log_of(self.address, one, stream, nexts, counts.get(one.key, {}), now_us)
+            for one, stream, nexts in looked
+        ]
 
     def _first_look(self, keys: Sequence[bytes], problems: list[str]) -> list[Seen]:
         pipe = self.client.pipeline(transaction=False)
@@ -162,6 +162,24 @@ class RedisSource(Closing):
                 nexts = {name: _first_name(reply) for name, reply in zip(names, done[1:], strict=True)}
                 found[one.key] = parse_stream(done[0]), nexts
         return found
+
+    def _counts(self, looked: Sequence[tuple[Seen, Stream]]) -> dict[bytes, Counts]:
+        """Count the entries from names on that Redis does not count itself; and whether there are more."""
+        asked: list[tuple[bytes, int, int]] = []
+        pipe = self.client.pipeline(transaction=False)
+        text = Numbering.STREAM_ID.text
+        for one, stream in looked:
+            spans = {group.needs_from: last for group in stream.groups if (last := _uncounted(group, stream))}
+            each = max(1, (one.bytes or 0) // max(1, stream.length))
+            most = max(10, min(COUNTED, COUNTED_BYTES // each))
+            for name, last in spans.items():
+                pipe.execute_command("XRANGE", one.key, text(name), text(last), "COUNT", most)
+                asked.append((one.key, name, most))
+        counts: dict[bytes, Counts] = {}
+        for (key, name, most), reply in zip(asked, pipe.execute(raise_on_error=False), strict=True):
+            length = len(reply) if isinstance(reply, list) else 0
+            counts.setdefault(key, {})[name] = length, length >= most
+        return counts
 
 
 def connect(address: Address, timeout_s: float) -> Any:
@@ -215,22 +233,6 @@ def reason(error: BaseException) -> str:
 
 def _first_name(entries: Any) -> int | None:
     return parse_stream_id(entries[0][0].decode()) if entries else None
-
-
-def _counts(one: Seen, stream: Stream, client: Any) -> Counts:
-    """Count the entries from names on that Redis does not count itself; whether there are more."""
-    spans = {group.needs_from: span for group in stream.groups if (span := _uncounted(group, stream))}
-    if not spans:
-        return {}
-    each = (one.bytes or 0) // max(1, stream.length)
-    most = max(10, min(COUNTED, COUNTED_BYTES // max(1, each)))
-    pipe = client.pipeline(transaction=False)
-    for name, last in spans.items():
-        text = Numbering.STREAM_ID.text
-        pipe.execute_command("XRANGE", one.key, text(name), text(last), "COUNT", most)
-    replies = pipe.execute(raise_on_error=False)
-    lengths = [len(reply) if isinstance(reply, list) else 0 for reply in replies]
-    return {name: (length, length >= most) for name, length in zip(spans, lengths, strict=True)}
 
 
 def _uncounted(group: Group, stream: Stream) -> int | None:

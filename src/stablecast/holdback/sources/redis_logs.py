@@ -34,14 +34,21 @@ def shown(name: bytes) -> str:
 
 def _behind(group: Group, one: Seen, stream: Stream, counts: Counts) -> Amount:
     """Return how many entries are kept from the first that a group needs."""
-    items, at_least = stream.length, False
+    items, estimated = stream.length, False
     if group.needs_from > stream.last:
         items = 0
     elif group.needs_from > stream.first:
-        counted, at_least = counts.get(group.needs_from, (0, bool(group.pending)))
+        counted, estimated = counts.get(group.needs_from, (0, False))
         items = (group.lag or 0) + max(counted, group.pending)
+        if estimated:
+            items = max(items, _share(group.needs_from, stream))
     size = None if one.bytes is None else one.bytes * min(items, stream.length) // max(1, stream.length)
-    return Amount(items, size, at_least)
+    return Amount(items, size, estimated)
+
+
+def _share(name: int, stream: Stream) -> int:
+    """Estimate how many entries are from a name on, as if names were spread evenly."""
+    return stream.length * (stream.last - name) // (stream.last - stream.first)
 
 
 def log_of(
