@@ -13,6 +13,7 @@ from stablecast.cli.analyze import analyze_command
 from stablecast.cli.audit import audit_command
 from stablecast.cli.collect import collect_command
 from stablecast.cli.demo import demo_command
+from stablecast.cli.extras import line_of
 from stablecast.cli.holdback import holdback_command
 from stablecast.cli.key import key_command
 from stablecast.cli.node import node_command
@@ -126,6 +127,12 @@ def _exit_code(arguments: list[str] | None) -> int:
     except StablecastError as error:
         complain(str(error))
         return FOUND_FAILURE
+    except ModuleNotFoundError as error:
+        line = line_of(error)
+        if line is None:
+            raise
+        complain(line)
+        return WRONG_USAGE
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted")
         return INTERRUPTED

@@ -16,7 +16,9 @@ Why an early deletion is found
     that is deleted from and moves on between the same two snapshots is undecided: snapshots that are closer
     together leave less undecided.
 What is not seen
-    Entries that are taken out of the middle of a log, one by one, as XDEL does.
+    Entries that are taken out of the middle of a log, one by one, as XDEL does.  A reader that is removed and
+    made anew between two snapshots, under its name and at its place: nothing tells it from one that never
+    moved, and what was rightly deleted in between looks like a loss.  Where its place is another, it is seen.
 """
 
 from __future__ import annotations
