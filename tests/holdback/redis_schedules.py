@@ -1,8 +1,8 @@
-"""Seeded schedules of a real Redis: groups come, read, pause, acknowledge and go while streams are trimmed.
+"""Seeded schedules of a real Redis: groups come, read, pause and go while streams are trimmed.
 
-A plain model follows what each group was delivered and has acknowledged.  After every trim, each entry that
-a group needs has to be there.  A collection looks now and then; its audit must accuse nobody, and must find
-an early XTRIM that is planted at the end.
+A plain model follows what each group was delivered and has acknowledged.  After every trim, each entry that a
+group needs has to be there.  A collection looks now and then; its audit must accuse nobody, and must find an
+early XTRIM that is planted at the end.
 
 One thing no snapshot can tell: a group that is destroyed and made anew at the same place, under the same name,
 between two looks.  A collection is taken to look in between (``unseen``).
@@ -165,7 +165,7 @@ class Schedule:
             assert not self.entries or min(self.entries, key=stamp) in needed, "something is left"
 
     def trim_and_die(self):
-        """A trimmer that is killed once its request is on the way: nobody reads the reply."""
+        """A trimmer that is killed once its request, or a part of it, is on the way."""
         (step,) = plan_of([self.source.take()], {}).steps
         if step.is_empty:
             return
@@ -176,8 +176,11 @@ class Schedule:
         address = self.source.address
         with socket.create_connection((address.host, address.port)) as dying:
             dying.sendall(data[:part])
-        for _ in range(self.draw.randint(0, 2)):
-            self.draw.choice(BETWEEN)(self)
+            dying.shutdown(socket.SHUT_WR)
+            for _ in range(self.draw.randint(0, 2)):
+                self.draw.choice(BETWEEN)(self)
+            while dying.recv(4096):
+                pass  # the server closes when it has done what there was to do
         self.trims += 1
         self.check()
 
