@@ -92,6 +92,12 @@ def test_no_answer_at_all_is_exit_code_2_and_a_line(asked, capsys):
     assert capsys.readouterr().err == "stablecast: cannot ask redis://a: gone\n"
 
 
+def test_an_answer_that_is_not_understood_is_a_line_beside_the_others(asked, capsys):
+    asked["a"], asked["b"] = Fake(snapshot()), Fake(KeyError("groups"))
+    assert main(["holdback", "a", "b"]) == 1
+    assert capsys.readouterr().err == "stablecast: an answer was not understood: KeyError: 'groups'\n"
+
+
 def test_watching_goes_on_when_a_system_does_not_answer_for_a_while(asked, capsys, monkeypatch):
     later = replace(snapshot(), time_us=10**15 + 7_300_000_000)
     asked["a"] = Fake(snapshot(), CannotAsk("cannot ask redis://a: gone"), later, KeyboardInterrupt())
@@ -137,11 +143,19 @@ def test_wrong_usage_is_exit_code_2_and_one_line(arguments, capsys):
 
 
 @pytest.mark.parametrize(
-    "text", ["redsi://ann:secret-word@a", "ann:secret-word@a", "redis://ann:secret-word@a:b"]
+    "text",
+    [
+        "redsi://ann:secret-word@a",
+        "ann:secret-word@a",
+        "redis://ann:secret-word@a:b",
+        "redis://ann:sec/secret-word@a",
+        "redis://:secret-word#x@a",
+    ],
 )
 def test_a_password_is_never_shown(text, capsys):
     assert main(["holdback", text]) == 2
-    assert "secret-word" not in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "secret" not in line
 
 
 @pytest.mark.parametrize("scheme", sorted(SOURCES))

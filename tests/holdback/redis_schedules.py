@@ -4,8 +4,8 @@ A plain model follows what each group was delivered and has acknowledged.  After
 group needs has to be there.  A collection looks now and then; its audit must accuse nobody, and must find an
 early XTRIM that is planted at the end.
 
-One thing no snapshot can tell: a group that is destroyed and made anew at the same place, under the same name,
-between two looks.  A collection is taken to look in between (``unseen``).
+One thing no snapshot can tell: a group that is destroyed and made anew at the same place, under the same
+name, between two looks.  A collection is taken to look in between (``unseen``).
 """
 
 import random

@@ -2,9 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from logs import Plain, log_of, logs, snapshot_of
+from logs import Plain, log_of, logs
 
-from stablecast.holdback.frontier import freed, frontier_of, ranked, without
+from stablecast.holdback.frontier import freed, frontier_of, without
 from stablecast.holdback.model import NOTHING, Amount
 
 
@@ -64,8 +64,3 @@ def test_a_reader_whose_next_number_is_gone_has_lost_it():
 def test_a_log_without_readers_waits_for_nobody():
     found = frontier_of(log_of(100, {}))
     assert (found.stable_seq, found.held, found.waiting_for) == (100, NOTHING, ())
-
-
-def test_logs_are_ranked_by_bytes_that_are_held():
-    small, large = log_of(10, {"a": 5}), log_of(10, {"a": 1})
-    assert [one.log for one in ranked([snapshot_of(small), snapshot_of(large)])] == [large, small]

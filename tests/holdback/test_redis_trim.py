@@ -10,6 +10,9 @@ from stablecast.holdback.sources import open_source
 from stablecast.holdback.trimming import redis as trimming
 from stablecast.holdback.trimming.plan import plan_of
 
+LOOKING = [f"+{word}" for word in ("@connection", "scan", "time", "xinfo|stream", "xrange", "multi", "exec")]
+TRIMMING = [f"+{word}" for word in ("eval", "exists", "xinfo|groups", "xpending", "xtrim")]
+
 
 def fill(redis, count, stream="orders"):
     for number in range(1, count + 1):
@@ -124,6 +127,22 @@ def test_a_policy_that_does_not_hold_is_refused(orders, capsys, policy, said):
     assert main(["trim", orders.url, "--execute", "--ignore-idle", policy]) == 2
     assert said in capsys.readouterr().err
     assert orders.xlen("orders") == 100
+
+
+def test_a_trim_without_the_rights_is_one_line_and_deletes_nothing(orders, capsys):
+    orders.execute_command("ACL", "SETUSER", "looker", "on", ">p", "~*", "-@all", *LOOKING)
+    try:
+        url = orders.url.replace("//", "//looker:p@")
+        assert main(["trim", url, "--plan"]) == 0
+        assert main(["trim", url, "--execute"]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "no rights" in line
+        assert orders.xlen("orders") == 100
+        orders.execute_command("ACL", "SETUSER", "looker", *TRIMMING)
+        assert main(["trim", url, "--execute"]) == 0
+        assert orders.xlen("orders") == 60
+    finally:
+        orders.acl_deluser("looker")
 
 
 @pytest.mark.parametrize("words", [[], ["--plan", "--execute"]])

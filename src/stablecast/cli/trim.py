@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,8 +12,8 @@ from stablecast.cli.output import DONE, FOUND_FAILURE, complain
 from stablecast.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from stablecast.holdback.trimming.plan import Plan, Step
-    from stablecast.holdback.trimming.redis import Done
+    from stablecast.holdback.sources.base import Source
+    from stablecast.holdback.trimming.plan import Done, Plan, Step
 
 
 def trim_command(
@@ -57,16 +58,28 @@ def trim_command(
         done: list[Done | None] = [None] * len(planned.steps)
         if execute:
             run = executor(snapshot.system)
-            done = [None if step.is_empty else run(source, step) for step in planned.steps]
+            done = [None if step.is_empty else _executed(run, source, step) for step in planned.steps]
     finally:
         source.close()
     if as_json:
         print(json.dumps(_plain(planned, done)))
     else:
         _tell(planned, done)
-    for line in planned.problems:
+    failed = [one.failed for one in done if one is not None and one.failed]
+    for line in [*planned.problems, *failed]:
         complain(line)
-    return FOUND_FAILURE if planned.problems else DONE
+    return FOUND_FAILURE if planned.problems or failed else DONE
+
+
+def _executed(run: Callable[[Source, Step], Done], source: Source, step: Step) -> Done:
+    """Execute one step; should that fail, say so and go on to tell what was done before."""
+    from stablecast.holdback.sources.base import CannotAsk
+    from stablecast.holdback.trimming.plan import Done
+
+    try:
+        return run(source, step)
+    except CannotAsk as error:
+        return Done(0, "", None, failed=str(error))
 
 
 def _ignore(words: list[str]) -> dict[str, float]:
@@ -110,6 +123,8 @@ def _line(step: Step, done: Done | None) -> str:
     name = step.log.name
     if done is None:
         return f"{name}: {amount_text(step.goes)} would go, everything {step.log.numbering.up_to(step.up_to)}"
+    if done.failed:
+        return f"{name}: it is not known whether anything was deleted"
     if done.refused:
         return f"{name}: {done.refused}; nothing is deleted"
     less = f"; less than planned, since {done.instead_of} needs it" if done.instead_of else ""
@@ -151,4 +166,5 @@ def _plain_step(step: Step, done: Done | None) -> dict[str, Any]:
         "first_kept": None if done is None else done.first_kept,
         "waited_for": None if done is None else done.instead_of,
         "refused_now": None if done is None else done.refused,
+        "failed": None if done is None else done.failed,
     }

@@ -11,6 +11,12 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from stablecast.errors import InvalidInput, unknown_name
 
+# It does not say what is wrong: that may be a part of a password.
+_UNREADABLE = (
+    "the {}:// address cannot be read (accepted: SCHEME://USER:PASSWORD@HOST:PORT/PATH?OPTION=VALUE,"
+    " with / ? # @ of a password written %2F %3F %23 %40)"
+)
+
 
 @dataclass(frozen=True)
 class Address:
@@ -23,8 +29,6 @@ class Address:
     options: Mapping[str, str] = field(default_factory=dict)
     user: str | None = None
     password: str | None = field(default=None, repr=False)
-    given: str = field(default="", repr=False)
-    """As it was given, with the password."""
 
     @property
     def server(self) -> str:
@@ -60,12 +64,12 @@ def parse_address(text: str) -> Address:
     try:
         parts = urlsplit(text)
         port = parts.port
-    except ValueError as error:
-        raise InvalidInput(
-            f"an address of scheme '{text.partition(':')[0]}' cannot be read: {error}"
-        ) from None
+    except ValueError:
+        raise InvalidInput(_UNREADABLE.format(text.partition(":")[0])) from None
     if not parts.scheme or "://" not in text:
         raise InvalidInput(f"'{text.rpartition('@')[2]}' is no address (accepted: such as redis://host:6379)")
+    if "@" in parts.path or parts.fragment:
+        raise InvalidInput(_UNREADABLE.format(parts.scheme))
     return Address(
         scheme=parts.scheme.lower(),
         host=unquote(parts.hostname or "localhost"),
@@ -74,5 +78,4 @@ def parse_address(text: str) -> Address:
         options=dict(parse_qsl(parts.query, keep_blank_values=True)),
         user=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password is not None else None,
-        given=text,
     )

@@ -39,4 +39,6 @@ class Asking:
                 snapshots.append(one.result())
             except CannotAsk as error:
                 problems.append(str(error))
+            except Exception as error:  # one system that answers oddly must not hide the others
+                problems.append(f"an answer was not understood: {type(error).__name__}: {error}")
         return snapshots, problems

@@ -29,10 +29,10 @@ The same as ``analyze``
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
-from stablecast.holdback.model import NOTHING, Amount, Log, Reader, Snapshot
+from stablecast.holdback.model import NOTHING, Amount, Log, Reader
 
 WAITING_NAMES = 10
 """How many of those that a log waits for are named, as in ``analyze``."""
@@ -105,16 +105,6 @@ def without(log: Log, names: Set[str]) -> Frontier:
 def freed(log: Log, names: Set[str]) -> Amount:
     """Return what would go free if some readers were not there."""
     return frontier_of(log).held.less(without(log, names).held)
-
-
-def ranked(snapshots: Iterable[Snapshot]) -> list[Frontier]:
-    """Return how all logs stand, the one with the most held back first."""
-    found = [frontier_of(log) for snapshot in snapshots for log in snapshot.logs]
-    return sorted(found, key=_most_held)
-
-
-def _most_held(one: Frontier) -> tuple[int, int, str, str]:
-    return -(one.held.bytes or 0), -(one.held.items or 0), one.log.group, one.log.source
 
 
 def _reached(log: Log, reader: Reader) -> int:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stablecast.errors import InvalidInput
-from stablecast.holdback.trimming.plan import Plan, Step
-
-if TYPE_CHECKING:
-    from stablecast.holdback.trimming.redis import Done
+from stablecast.holdback.trimming.plan import Done, Plan, Step
 
 EXECUTED = ("redis", "jetstream")
 PLANNED = (*EXECUTED, "kafka")

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from stablecast.holdback.frontier import without
 from stablecast.holdback.sources.nats import NatsSource
-from stablecast.holdback.trimming.plan import Step
-from stablecast.holdback.trimming.redis import Done
+from stablecast.holdback.trimming.plan import Done, Step
 
 
 def execute(source: NatsSource, step: Step) -> Done:

@@ -73,6 +73,20 @@ class Plan:
     problems: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of one step."""
+
+    deleted: int
+    first_kept: str
+    """Everything before it is gone."""
+    instead_of: str | None
+    """Whom the trim waited for, if it went less far than planned."""
+    refused: str | None = None
+    failed: str | None = None
+    """What went wrong on the way; then it is not known what came of it."""
+
+
 def plan_of(snapshots: Sequence[Snapshot], ignore: Mapping[str, float]) -> Plan:
     """Return a plan; ``ignore`` has seconds by reader's name.
 

@@ -14,17 +14,16 @@ What can go wrong
     Programs that read with XREAD and keep their place elsewhere are no groups; Redis does not know of them.
     A trim of very many entries holds the server up while it runs (measured in docs/holdback/redis.md).
 Rights
-    Besides those of looking ``+eval +xinfo|groups +xpending +xtrim``.
+    Besides those of looking ``+eval +exists +xinfo|groups +xpending +xtrim``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from stablecast.holdback.numbering import Numbering
 from stablecast.holdback.sources.redis import RedisSource, telling
-from stablecast.holdback.trimming.plan import Step
+from stablecast.holdback.trimming.plan import Done, Step
 
 SCRIPT = """
 local function before(a, b)
@@ -58,18 +57,6 @@ end
 if counted == 0 then return {-1, '', ''} end
 return {redis.call('XTRIM', KEYS[1], 'MINID', '=', least), least, by}
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What came of one step."""
-
-    deleted: int
-    first_kept: str
-    """Everything before it is gone."""
-    instead_of: str | None
-    """Whom the trim waited for, if it went less far than planned."""
-    refused: str | None = None
 
 
 def execute(source: RedisSource, step: Step) -> Done:
