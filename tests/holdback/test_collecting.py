@@ -45,7 +45,7 @@ def see(journal, *some, time_us):
     return added.rows
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(log=logs())
 def test_a_collection_is_analysed_as_the_snapshot_says(tmp_path_factory, log):
     out = tmp_path_factory.mktemp("out")

@@ -12,7 +12,7 @@ Theory
     A stream without a group that counts is left as it is.
 What can go wrong
     Programs that read with XREAD and keep their place elsewhere are no groups; Redis does not know of them.
-    A trim of very many entries holds the server up while it runs (measured in docs/holdback/redis.md).
+    A trim of very many entries holds the server up while it runs (measured in docs/holdback.md).
 Rights
     Besides those of looking ``+eval +exists +xinfo|groups +xpending +xtrim``.
 """
