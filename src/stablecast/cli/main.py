@@ -10,7 +10,11 @@ import typer
 from typer.core import TyperGroup
 
 from stablecast.cli.analyze import analyze_command
+from stablecast.cli.audit import audit_command
+from stablecast.cli.collect import collect_command
 from stablecast.cli.demo import demo_command
+from stablecast.cli.extras import line_of
+from stablecast.cli.holdback import holdback_command
 from stablecast.cli.key import key_command
 from stablecast.cli.node import node_command
 from stablecast.cli.output import (
@@ -26,6 +30,7 @@ from stablecast.cli.report import report_command
 from stablecast.cli.reproduce import reproduce_command
 from stablecast.cli.simulate import SimulateCommand, simulate_command
 from stablecast.cli.sweep import sweep_command
+from stablecast.cli.trim import trim_command
 from stablecast.cli.watch import watch_command
 from stablecast.errors import InvalidInput, StablecastError
 
@@ -55,6 +60,10 @@ app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
 app.command("analyze")(analyze_command)
 app.command("watch")(watch_command)
+app.command("holdback")(holdback_command)
+app.command("collect")(collect_command)
+app.command("trim")(trim_command)
+app.command("audit")(audit_command)
 app.command("report")(report_command)
 app.command("demo")(demo_command)
 app.command("node")(node_command)
@@ -118,6 +127,12 @@ def _exit_code(arguments: list[str] | None) -> int:
     except StablecastError as error:
         complain(str(error))
         return FOUND_FAILURE
+    except ModuleNotFoundError as error:
+        line = line_of(error)
+        if line is None:
+            raise
+        complain(line)
+        return WRONG_USAGE
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted")
         return INTERRUPTED

@@ -1,0 +1,123 @@
+"""An answer as a table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stablecast.holdback.answer import Answer, Row
+from stablecast.holdback.frontier import Standing
+from stablecast.holdback.rates import Full
+from stablecast.holdback.units import amount_text, duration_text
+from stablecast.words import counted
+
+COLUMNS = ("READER", "HOLDS", "BEHIND FOR", "STATE", "WITHOUT IT")
+TOP = 10
+
+
+def as_text(answer: Answer, *, top: int = TOP) -> str:
+    """Return the answer, of the logs and readers that hold the most."""
+    return "\n".join(_lines(answer, top))
+
+
+def _lines(answer: Answer, top: int) -> Iterator[str]:
+    shown = [row for row in answer.rows[:top] if row.frontier.waiting_for]
+    shown = shown or list(answer.rows[: min(top, 3)])
+    if len(answer.rows) > 1:
+        yield from _blockers(answer, top)
+    for number, row in enumerate(shown):
+        if number or len(answer.rows) > 1:
+            yield ""
+        yield from _log(answer, row, top)
+    rest = len(answer.rows) - len(shown)
+    if rest:
+        held = sum(1 for row in answer.rows if row.frontier.waiting_for)
+        more = held - sum(1 for row in shown if row.frontier.waiting_for)
+        yield ""
+        of_them = f"; in {more:,} of them something is" if more else ", where nothing is"
+        yield f"{counted(rest, 'other log')}{of_them} held back"
+    if not answer.rows:
+        yield "there is no log"
+    for server, end in answer.full.items():
+        yield f"{server} is full {_full(end)}"
+
+
+def _blockers(answer: Answer, top: int) -> Iterator[str]:
+    yield f"{counted(len(answer.rows), 'log')}, {counted(len(answer.blockers), 'blocker')}"
+    for one in answer.blockers[:top]:
+        since = (
+            "" if one.since_us is None else f", for {duration_text((answer.time_us - one.since_us) / 1e6)}"
+        )
+        yield f"  {one.member} holds {amount_text(one.held)} in {counted(one.logs, 'log')}{since}"
+    if len(answer.blockers) > top:
+        yield f"  and {len(answer.blockers) - top:,} more"
+
+
+def _log(answer: Answer, row: Row, top: int) -> Iterator[str]:
+    found, log = row.frontier, row.frontier.log
+    if not log.readers:
+        yield f"{log.name}: nobody reads it; it keeps {amount_text(log.kept)}"
+        return
+    yield f"{log.name}: safe to delete {log.numbering.up_to(found.stable_seq)}{_safe(row)}"
+    if found.waiting_for:
+        age = "" if row.age_s is None else f", for {duration_text(row.age_s)}"
+        yield f"  held back: {amount_text(found.held)}{age}, by {_names(found.waiting_for)}"
+    else:
+        yield "  nothing is held back"
+    if row.full is not None:
+        yield f"  full {_full(row.full)}"
+    lines = [COLUMNS, *(_reader(answer, row, one) for one in found.standings[:top])]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(COLUMNS))]
+    for line in lines:
+        yield ("  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))).rstrip()
+    if len(found.standings) > top:
+        yield f"  and {counted(len(found.standings) - top, 'more reader')}"
+
+
+def _safe(row: Row) -> str:
+    amount = row.frontier.deletable
+    if amount.items is None and amount.bytes is None:
+        return ""
+    return f" ({amount_text(amount)})"
+
+
+def _reader(answer: Answer, row: Row, one: Standing) -> tuple[str, ...]:
+    reader = one.reader
+    behind = ""
+    if reader.behind_since_us is not None:
+        behind = duration_text((row.snapshot.time_us - reader.behind_since_us) / 1e6)
+    holds = amount_text(reader.behind) if one.lag else ("nothing" if reader.holds else "nothing any more")
+    return reader.member, holds, behind, _state(answer, row, one), _without(row, one)
+
+
+def _state(answer: Answer, row: Row, one: Standing) -> str:
+    reader = one.reader
+    words = ["blocks"] if one.blocks else []
+    if one.lost:
+        words.append("lacks what is deleted")
+    if reader.never_read:
+        words.append("never read")
+    if answer.is_gone(row, reader):
+        seen = reader.seen_us
+        ago = "" if seen is None else f" for {duration_text((row.snapshot.time_us - seen) / 1e6)}"
+        words.append(f"gone{ago}")
+    return ", ".join(words) or ("behind" if one.lag else "has everything")
+
+
+def _without(row: Row, one: Standing) -> str:
+    if not one.blocks:
+        return ""
+    if len(row.frontier.waiting_for) > 1:
+        return "nothing goes free: others are as far behind"
+    frees = f"{amount_text(one.frees)} go free"
+    return f"{frees}; then {_names(one.next_blockers)} is next" if one.next_blockers else frees
+
+
+def _names(names: tuple[str, ...]) -> str:
+    some = ", ".join(names[:3])
+    return f"{some} and {len(names) - 3} more" if len(names) > 3 else some
+
+
+def _full(end: Full) -> str:
+    return (
+        f"in {duration_text(end.in_s)} at the rate of the last {duration_text(end.over_s)}: then {end.then}"
+    )

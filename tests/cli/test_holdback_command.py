@@ -1,0 +1,190 @@
+"""``stablecast holdback``: one line for what goes wrong, exit codes for cron, and nothing heavy is loaded."""
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import replace
+
+import pytest
+
+from stablecast.cli.main import main
+from stablecast.holdback.model import Amount, Log, Reader, Snapshot
+from stablecast.holdback.sources import SOURCES, open_source
+from stablecast.holdback.sources.base import CannotAsk
+
+LOG = Log(
+    "here/orders", "orders", 100, 1,
+    (Reader("archive", 20, behind=Amount(80, 800), behind_since_us=10**15), Reader("billing", 100)),
+    kept=Amount(100, 1000),
+)  # fmt: skip
+
+
+class Fake:
+    """A source that gives snapshots from a list, or raises what is in it."""
+
+    def __init__(self, *snapshots):
+        self.left = list(snapshots)
+
+    def take(self):
+        found = self.left.pop(0)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Let addresses give what a test says."""
+    sources = {}
+    monkeypatch.setattr("stablecast.holdback.asking.open_source", lambda url, timeout_s: sources[url])
+    return sources
+
+
+def snapshot(*logs, **more):
+    return Snapshot("redis://a", "redis", 10**15 + 7_200_000_000, logs or (LOG,), **more)
+
+
+def test_the_answer_is_a_table_or_json(asked, capsys):
+    asked["a"] = Fake(snapshot(), snapshot())
+    assert main(["holdback", "a"]) == 0
+    assert "held back: 80 entries, 800 B, for 2 h 00 min, by archive" in capsys.readouterr().out
+    assert main(["holdback", "a", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["blockers"][0]["member"] == "archive"
+
+
+@pytest.mark.parametrize(
+    ("limit", "code"),
+    [
+        ("--max-held=800B", 0),
+        ("--max-held=799B", 1),
+        ("--max-held=80", 0),
+        ("--max-held=79", 1),
+        ("--max-age=2h", 0),
+        ("--max-age=119m", 1),
+    ],
+)
+def test_a_limit_that_is_passed_is_exit_code_1_and_a_line(asked, capsys, limit, code):
+    asked["a"] = Fake(snapshot())
+    assert main(["holdback", "a", limit]) == code
+    assert len(capsys.readouterr().err.splitlines()) == code
+
+
+def test_a_part_that_is_missing_is_exit_code_1_and_a_line(asked, capsys):
+    asked["a"] = Fake(snapshot(problems=("stream 'x' cannot be read",)))
+    asked["b"] = Fake(CannotAsk("cannot ask redis://b: gone"))
+    assert main(["holdback", "a", "b"]) == 1
+    told = capsys.readouterr()
+    assert "archive" in told.out
+    assert told.err.splitlines() == [
+        "stablecast: cannot ask redis://b: gone",
+        "stablecast: stream 'x' cannot be read",
+    ]
+
+
+def test_no_answer_at_all_is_exit_code_2_and_a_line(asked, capsys):
+    asked["a"] = Fake(CannotAsk("cannot ask redis://a: gone"))
+    assert main(["holdback", "a"]) == 2
+    assert capsys.readouterr().err == "stablecast: cannot ask redis://a: gone\n"
+
+
+def test_an_answer_that_is_not_understood_is_a_line_beside_the_others(asked, capsys):
+    asked["a"], asked["b"] = Fake(snapshot()), Fake(KeyError("groups"))
+    assert main(["holdback", "a", "b"]) == 1
+    assert capsys.readouterr().err == "stablecast: an answer was not understood: KeyError: 'groups'\n"
+
+
+def test_watching_goes_on_when_a_system_does_not_answer_for_a_while(asked, capsys, monkeypatch):
+    later = replace(snapshot(), time_us=10**15 + 7_300_000_000)
+    asked["a"] = Fake(snapshot(), CannotAsk("cannot ask redis://a: gone"), later, KeyboardInterrupt())
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    assert main(["holdback", "a", "--watch", "1", "--json"]) == 130
+    told = capsys.readouterr()
+    assert [len(json.loads(line)["sources"]) for line in told.out.splitlines()] == [1, 0, 1]
+    assert told.err.splitlines() == ["stablecast: cannot ask redis://a: gone", "stablecast: interrupted"]
+
+
+def test_metrics_are_served_while_it_asks(asked, capsys, monkeypatch):
+    asked["a"] = Fake(snapshot(), KeyboardInterrupt())
+    read = []
+
+    def scrape(_):
+        place = capsys.readouterr().err.removeprefix("# metrics at ").strip()
+        with urllib.request.urlopen(place, timeout=5) as answer:
+            read.append(answer.read().decode())
+
+    monkeypatch.setattr(time, "sleep", scrape)
+    assert main(["holdback", "a", "--metrics", "127.0.0.1:0"]) == 130
+    assert 'reader_blocks{group="here/orders",member="archive",source="orders"} 1.0' in read[0]
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["redsi://a"],
+        ["localhost"],
+        ["redis://a:b"],
+        ["redis://a", "--max-held", "much"],
+        ["redis://a", "--max-age", "long"],
+        ["redis://a", "--watch", "0"],
+        ["redis://a", "--timeout-s", "-1"],
+        [],
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_one_line(arguments, capsys):
+    assert main(["holdback", *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("stablecast: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redsi://ann:secret-word@a",
+        "ann:secret-word@a",
+        "redis://ann:secret-word@a:b",
+        "redis://ann:sec/secret-word@a",
+        "redis://:secret-word#x@a",
+    ],
+)
+def test_a_password_is_never_shown(text, capsys):
+    assert main(["holdback", text]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "secret" not in line
+
+
+@pytest.mark.parametrize("scheme", sorted(SOURCES))
+def test_a_client_that_is_not_installed_is_told_with_the_extra(scheme, monkeypatch, capsys):
+    monkeypatch.setattr("stablecast.holdback.sources.find_spec", lambda name: None)
+    kind = SOURCES[scheme]
+    if kind.client is None:
+        open_source(f"{scheme}://here:1").close()
+        return
+    assert main(["holdback", f"{scheme}://here:1"]) == 2
+    install = f"pip install 'stablecast[{kind.extra}]'"
+    told = f"stablecast: {scheme}:// needs {kind.client}, not installed ({install})\n"
+    assert capsys.readouterr().err == told
+
+
+HEAVY = ("numba", "llvmlite", "pyarrow", "pyspark", "numpy", "pandas")
+ASKING = """
+import sys
+from stablecast.cli.main import main
+for url in sys.argv[1:]:
+    main(["holdback", url, "--timeout-s", "0.2"])
+print([name for name in {heavy} if name in sys.modules])
+"""
+
+
+def test_nothing_heavy_is_loaded_by_any_source():
+    urls = [f"{scheme}://127.0.0.1:1" for scheme in SOURCES]
+    code = ASKING.format(heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", code, *urls], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]", done.stdout
+    assert len(done.stderr.splitlines()) == len(urls)

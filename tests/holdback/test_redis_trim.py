@@ -1,0 +1,165 @@
+"""Trimming a real Redis: nothing that a group needs goes, whatever happens between plan and execution."""
+
+import json
+
+import pytest
+from redis_schedules import run_schedules
+
+from stablecast.cli.main import main
+from stablecast.holdback.sources import open_source
+from stablecast.holdback.trimming import redis as trimming
+from stablecast.holdback.trimming.plan import plan_of
+
+LOOKING = [f"+{word}" for word in ("@connection", "scan", "time", "xinfo|stream", "xrange", "multi", "exec")]
+TRIMMING = [f"+{word}" for word in ("eval", "exists", "xinfo|groups", "xpending", "xtrim")]
+
+
+def fill(redis, count, stream="orders"):
+    for number in range(1, count + 1):
+        redis.xadd(stream, {"a": "x"}, id=f"{number}-0")
+
+
+def read(redis, group, count, acked=None, stream="orders"):
+    redis.xreadgroup(group, "c", {stream: ">"}, count=count)
+    redis.xack(stream, group, *[f"{k}-0" for k in range(1, (count if acked is None else acked) + 1)])
+
+
+@pytest.fixture
+def orders(redis):
+    fill(redis, 100)
+    for group in ("archive", "billing"):
+        redis.xgroup_create("orders", group, "0")
+    read(redis, "archive", 40)
+    read(redis, "billing", 70)
+    return redis
+
+
+def first(redis, stream="orders"):
+    (entry,) = redis.xrange(stream, count=1) or [(None, None)]
+    return entry[0]
+
+
+def test_a_plan_deletes_nothing_and_says_why_it_is_safe(orders, capsys):
+    assert main(["trim", orders.url, "--plan"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith(f"{orders.url}/0/orders: 40 entries, ")
+    assert told[0].endswith("would go, everything before 41-0")
+    assert told[1:] == ["  archive has everything before 41-0", "  billing has everything before 71-0"]
+    assert orders.xlen("orders") == 100
+
+
+def test_what_all_groups_have_goes(orders, capsys):
+    assert main(["trim", orders.url, "--execute", "--json"]) == 0
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
+    assert (step["deleted"], step["first_kept"]) == (40, "41-0")
+    assert (first(orders), orders.xlen("orders")) == ("41-0", 60)
+    assert main(["trim", orders.url, "--execute"]) == 0
+    assert capsys.readouterr().out == "there is nothing to delete\n"
+
+
+def test_a_group_that_was_made_after_the_plan_counts(orders):
+    with open_source(orders.url) as source:
+        (step,) = plan_of([source.take()], {}).steps
+        orders.xgroup_create("orders", "new", "10-0")
+        done = trimming.execute(source, step)
+    assert (done.deleted, done.instead_of, first(orders)) == (10, "new", "11-0")
+
+
+def test_what_was_acknowledged_after_the_plan_stays_until_the_next_one(orders):
+    with open_source(orders.url) as source:
+        (step,) = plan_of([source.take()], {}).steps
+        read(orders, "archive", 20)
+        orders.xack("orders", "archive", *[f"{k}-0" for k in range(41, 61)])
+        assert trimming.execute(source, step).deleted == 40
+
+
+def test_a_stream_that_nobody_reads_is_left(redis, capsys):
+    fill(redis, 3)
+    assert main(["trim", redis.url, "--execute"]) == 0
+    assert "nobody reads it; nothing is deleted" in capsys.readouterr().out
+    assert redis.xlen("orders") == 3
+
+
+def test_a_stream_whose_last_group_goes_after_the_plan_is_left(orders):
+    with open_source(orders.url) as source:
+        (step,) = plan_of([source.take()], {}).steps
+        for group in ("archive", "billing"):
+            orders.xgroup_destroy("orders", group)
+        assert trimming.execute(source, step).refused == "nobody reads it now"
+    assert orders.xlen("orders") == 100
+
+
+def test_all_may_go_if_everybody_has_everything(redis):
+    fill(redis, 3)
+    redis.xgroup_create("orders", "g", "$")
+    assert main(["trim", redis.url, "--execute"]) == 0
+    assert redis.xlen("orders") == 0
+
+
+def test_a_reader_that_is_ignored_is_named_with_what_it_loses(orders, capsys):
+    words = ["trim", orders.url, "--ignore-idle", "0s:archive"]
+    assert main([*words, "--plan"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert "70 entries" in told[0]
+    assert told[2].startswith("  archive is ignored, idle for 0 s: it loses 30 entries, ")
+    assert main([*words, "--execute"]) == 0
+    assert first(orders) == "71-0"
+
+
+def test_a_reader_that_moved_since_the_plan_is_not_ignored(orders):
+    with open_source(orders.url) as source:
+        (step,) = plan_of([source.take()], {"archive": 0.0}).steps
+        orders.xreadgroup("archive", "c", {"orders": ">"}, count=1)
+        done = trimming.execute(source, step)
+    assert (done.deleted, done.instead_of) == (40, "archive")
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("7d:archive", "has been idle for"),
+        ("0s:nobody", "reads none of the logs"),
+        ("archive", "accepted"),
+        ("x:archive", "accepted"),
+    ],
+)
+def test_a_policy_that_does_not_hold_is_refused(orders, capsys, policy, said):
+    assert main(["trim", orders.url, "--execute", "--ignore-idle", policy]) == 2
+    assert said in capsys.readouterr().err
+    assert orders.xlen("orders") == 100
+
+
+def test_a_trim_without_the_rights_is_one_line_and_deletes_nothing(orders, capsys):
+    orders.execute_command("ACL", "SETUSER", "looker", "on", ">p", "~*", "-@all", *LOOKING)
+    try:
+        url = orders.url.replace("//", "//looker:p@")
+        assert main(["trim", url, "--plan"]) == 0
+        assert main(["trim", url, "--execute"]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "no rights" in line
+        assert orders.xlen("orders") == 100
+        orders.execute_command("ACL", "SETUSER", "looker", *TRIMMING)
+        assert main(["trim", url, "--execute"]) == 0
+        assert orders.xlen("orders") == 60
+    finally:
+        orders.acl_deluser("looker")
+
+
+@pytest.mark.parametrize("words", [[], ["--plan", "--execute"]])
+def test_either_plan_or_execute_is_given(words, capsys):
+    assert main(["trim", "redis://127.0.0.1:1", *words]) == 2
+    assert "one of --plan and --execute" in capsys.readouterr().err
+
+
+def test_sixty_schedules_delete_nothing_that_is_needed_and_audits_are_right(redis):
+    trims, deleted, planted = run_schedules(redis, redis.url, range(60))
+    assert trims > 100
+    assert deleted > 100
+    assert planted > 15
+
+
+@pytest.mark.soak
+def test_a_thousand_schedules_delete_nothing_that_is_needed_and_audits_are_right(redis):
+    trims, deleted, planted = run_schedules(redis, redis.url, range(1000, 2000))
+    print(f"\n1,000 schedules: {trims:,} trims, {deleted:,} entries deleted, {planted:,} early XTRIMs found")
+    assert planted > 250
