@@ -267,3 +267,17 @@ def test_killed_while_it_collects_a_running_redis_every_file_is_whole(redis, tmp
     assert heads == sorted(set(heads))
     assert {type(row) for row in events} == {Told}
     assert [row.kind for row in events].count("join") == 1
+
+
+def test_an_audit_of_a_correct_run_finds_nothing(tmp_path, capsys):
+    journal = Journal(tmp_path / "out")
+    see(journal, log_of(100, {"a": 20}), time_us=1)
+    see(journal, log_of(100, {"a": 80}, first_seq=51), time_us=2)
+    journal.rotate()
+    journal.close()
+    assert main(["audit", str(tmp_path / "out")]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "1 deletion, 1 reader: 0 losses"
+    assert second.startswith("undecided 1 time: ")
+    assert main(["audit", str(tmp_path)]) == 2
+    assert "is no collection" in capsys.readouterr().err

@@ -63,10 +63,8 @@ def _plain(found: Audit) -> dict[str, object]:
 def _tell(found: Audit) -> None:
     for loss in found.losses:
         print(f"{loss.member} lost {loss.text} of {loss.group}, seen {_time(loss)}")
-    print(
-        f"{counted(found.deletions, 'deletion')}, {counted(found.readers, 'reader')}:"
-        f" {counted(len(found.losses), 'loss') if len(found.losses) < 2 else f'{len(found.losses):,} losses'}"
-    )
+    losses = "1 loss" if len(found.losses) == 1 else f"{len(found.losses):,} losses"
+    print(f"{counted(found.deletions, 'deletion')}, {counted(found.readers, 'reader')}: {losses}")
     if found.undecided:
         times = counted(found.undecided, "time")
         print(f"undecided {times}: a reader moved on between the same two snapshots as the deletion")
