@@ -1,6 +1,7 @@
 """Settings for all tests: no time limits an example, and a failure prints how to run it again."""
 
 import os
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,16 +13,21 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("stablecast"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "stablecast")
 
-BROWSER_TESTS = "test_page_in_browser"
+NEEDS = ("NO CHROMIUM", "NO SERVER")
+"""How reasons begin for which a test is skipped that CI would fail: the machine lacks what it needs."""
 
 
 def pytest_terminal_summary(terminalreporter):
-    skipped = [one for one in terminalreporter.stats.get("skipped", []) if BROWSER_TESTS in one.nodeid]
-    if skipped:
+    skipped = [
+        str(one.longrepr[2]).removeprefix("Skipped: ")
+        for one in terminalreporter.stats.get("skipped", [])
+        if isinstance(one.longrepr, tuple)
+    ]
+    lacking = Counter(reason for reason in skipped if reason.startswith(NEEDS))
+    if lacking:
         terminalreporter.section("WARNING", sep="!", red=True)
-        terminalreporter.line(
-            f"{len(skipped)} browser tests of the report did NOT run: no Chromium was found."
-        )
+        for reason, count in sorted(lacking.items()):
+            terminalreporter.line(f"{count} tests did NOT run: {reason}")
 
 
 @pytest.hookimpl(tryfirst=True)
