@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from stablecast.cli.advise import AdviseCommand, advise_command
 from stablecast.cli.analyze import analyze_command
 from stablecast.cli.demo import demo_command
 from stablecast.cli.key import key_command
@@ -51,6 +52,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 app.command("simulate", cls=SimulateCommand)(simulate_command)
+app.command("advise", cls=AdviseCommand)(advise_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
 app.command("analyze")(analyze_command)

@@ -25,7 +25,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.simulate.costs import PRESETS, Costs
@@ -56,7 +56,7 @@ class CostFile:
         return {**self.figures, **(self.members if live else {})}
 
 
-def is_cost_file(name: object) -> bool:
+def is_cost_file(name: object) -> TypeGuard[str]:
     """Tell whether what stands for a preset is the path of a file."""
     return isinstance(name, str) and (name.endswith(SUFFIX) or "/" in name)
 

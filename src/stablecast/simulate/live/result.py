@@ -85,6 +85,8 @@ class LiveResult:
     """Share of the time for which datagrams kept a member's processor busy, at the one that had most to do;
     and which member that is."""
     host_load_member: int
+    host_load_mean: float
+    """The same share, the mean of all members."""
     link_load_max: float
     """Share of the time for which the busiest link was taken."""
     dropped: int

@@ -145,6 +145,7 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
         host_queue_max=network.host_queue_max(),
         host_load_max=busy_ps / simulated_ps,
         host_load_member=busiest,
+        host_load_mean=network.mean_busy_ps() / simulated_ps,
         link_load_max=network.busiest_link_ps() / simulated_ps,
         dropped=network.dropped,
         lost=network.lost,

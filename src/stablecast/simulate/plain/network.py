@@ -96,6 +96,10 @@ class Network:
         busy_ps = [processor.busy_ps for processor in self.hosts.own]
         return busy_ps.index(max(busy_ps)), max(busy_ps)
 
+    def mean_busy_ps(self) -> float:
+        """Return what members' processors have had to do, on average."""
+        return sum(processor.busy_ps for processor in self.hosts.own) / len(self.hosts.own)
+
     def busiest_link_ps(self) -> int:
         """Return the picoseconds that the busiest link was taken for."""
         return max((link.busy_ps for node in self.nodes for link in node.links()), default=0)
