@@ -10,7 +10,7 @@ When an answer is refused
 
 from __future__ import annotations
 
-import time
+import time as clock
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -51,6 +51,8 @@ TRIES = 4
 RUNNERS_UP = 3
 BESIDE = 5
 """Runs of each of them."""
+TIMES = {"p50_ms": "p50", "p99_ms": "p99"}
+"""What is measured of times, as files of costs call it."""
 NEARLY = 1.1
 """Ratio of the small measurement within which a step does nearly as well."""
 
@@ -79,7 +81,7 @@ def advise(
     folder
         Where results of runs are kept; by default beside the compiled code.
     """
-    began = time.monotonic()
+    began = clock.monotonic()
     wanted = Question(**asked) if question is None else question
     refuse_impossible(wanted)
     limits = budget or Budget()
@@ -120,7 +122,7 @@ class _Answering:
             cut=len(everything) - len(entrants),
             runs=len(self.records.found),
             made=self.records.made,
-            wall_s=time.monotonic() - began,
+            wall_s=clock.monotonic() - began,
         )
 
     def _is_affordable(self, candidate: Candidate) -> bool:
@@ -134,7 +136,7 @@ class _Answering:
         for each in left[:TRIES]:
             tried = tried or each
             self._make_fresh(each)
-            if is_sound(self._fresh(each)) and keeps(self.wanted.wanted, self._fresh(each)):
+            if is_sound(self._fresh(each)) and keeps(self.wanted.aimed, self._fresh(each)):
                 return each
         raise self._refusal(tried)
 
@@ -151,7 +153,7 @@ class _Answering:
         )
         results = self._fresh(nearest) or self.records.of(nearest)
         binds = binding(question, nearest, results)
-        p99 = predict(values(results, "p99_ms"))
+        p99 = predict(values(results, "p99_ms")).times(self.wanted.factor("p99"))
         if goal.limit_ms is not None and is_sound(results):
             return Impossible(
                 f"impossible: 95 % of all runs have to keep a 99th percentile of {goal.limit_ms:g} ms, and"
@@ -176,9 +178,12 @@ class _Answering:
         return self.records.of(candidate, seeds)
 
     def _forecast(self, candidate: Candidate, results: Sequence[Measured]) -> Forecast:
+        found = {name: predict(values(results, name)) for name in MEASURES}
+        for name, time in TIMES.items():
+            found[name] = found[name].times(self.wanted.factor(time))
         return Forecast(
             candidate=candidate,
-            measures={name: predict(values(results, name)) for name in MEASURES},
+            measures=found,
             step_ms=fmean(each.step_ms for each in results),
         )
 
@@ -198,7 +203,7 @@ class _Answering:
         return others
 
     def _ordered(self, entrants: Sequence[Candidate]) -> list[Candidate]:
-        goal = self.wanted.wanted
+        goal = self.wanted.aimed
         results = {each: self.records.of(each) for each in entrants}
         sound = [each for each, of_it in results.items() if of_it and is_sound(of_it) and keeps(goal, of_it)]
         # The seeds that all have in common are compared.
@@ -209,7 +214,7 @@ class _Answering:
 
     def _window(self, best: Candidate, entrants: Sequence[Candidate]) -> tuple[float, float]:
         """Return the shortest and the longest step that did nearly as well (paper 004, section 4.3)."""
-        goal, first, members = self.wanted.wanted, seeds_of(1), self.records.question.members
+        goal, first, members = self.wanted.aimed, seeds_of(1), self.records.question.members
         alike = [
             each
             for each in entrants

@@ -39,6 +39,10 @@ class Interval:
         """Tell whether a value is in it."""
         return self.low <= value <= self.high
 
+    def times(self, factor: Interval) -> Interval:
+        """Return it times a factor that is itself in an interval."""
+        return Interval(self.mid * factor.mid, self.low * factor.low, self.high * factor.high, self.runs)
+
     def scaled(self, factor: float) -> Interval:
         """Return it in another unit."""
         return Interval(self.mid * factor, self.low * factor, self.high * factor, self.runs)

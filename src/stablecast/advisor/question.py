@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from stablecast.advisor.goals import ACCEPTED, SOONEST, Goal, read_goal
+from stablecast.advisor.intervals import Interval
 from stablecast.engine.options import BUFFER_LEAST, LARGEST_PAYLOAD
 from stablecast.engine.options import Options as EngineOptions
 from stablecast.errors import InvalidInput
@@ -123,6 +124,19 @@ class Question:
     def wanted(self) -> Goal:
         """The goal, read."""
         return read_goal(self.goal)
+
+    @cached_property
+    def aimed(self) -> Goal:
+        """The goal for simulated times: lower where real ones are known to be longer."""
+        slower = max(1.0, self.factor("p99").high)
+        limit = self.wanted.limit_ms
+        return self.wanted if limit is None else Goal(self.wanted.name, limit / slower)
+
+    def factor(self, time: str) -> Interval:
+        """Return what real times are of simulated ones, as far as a file of costs says: of p50 or p99."""
+        checks = {} if self.file is None else self.file.checks
+        low, mid, high = (checks.get(f"{time}_{which}", 1.0) for which in ("low", "mid", "high"))
+        return Interval(mid, low, high, 0)
 
     @property
     def senders_there(self) -> int:

@@ -162,7 +162,7 @@ def race(records: Records, entrants: Sequence[Candidate], budget: Budget) -> lis
         before = count
         words = f"{counted(len(alive), 'candidate')}, {counted(count, 'run')} each"
         records.run(((each, seed) for each in alive for seed in seeds_of(count)), words)
-        alive = survivors(records.question.wanted, {each: records.of(each) for each in alive})[:places]
+        alive = survivors(records.question.aimed, {each: records.of(each) for each in alive})[:places]
         if len(alive) < 2 or _alike(records, alive):
             break
     return alive
@@ -209,9 +209,9 @@ def survivors(goal: Goal, results: Mapping[Candidate, Sequence[Measured]]) -> li
 
 def _alike(records: Records, alive: Sequence[Candidate]) -> bool:
     """Tell whether it makes no difference any more which one it is."""
-    small = records.question.wanted.small
+    small = records.question.aimed.small
     runs = [records.of(each) for each in alive]
-    if records.question.wanted.limit_ms is not None or len(runs[0]) < SEEN_ENOUGH:
+    if records.question.aimed.limit_ms is not None or len(runs[0]) < SEEN_ENOUGH:
         return False
     means = [log_mean(values(each, small)) for each in runs]
     return max(means) - min(means) < math.log(ALIKE)

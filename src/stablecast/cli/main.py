@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from stablecast.cli.advise import AdviseCommand, advise_command
 from stablecast.cli.analyze import analyze_command
+from stablecast.cli.calibrate import calibrate_command
 from stablecast.cli.demo import demo_command
 from stablecast.cli.key import key_command
 from stablecast.cli.node import node_command
@@ -53,6 +54,7 @@ app = typer.Typer(
 )
 app.command("simulate", cls=SimulateCommand)(simulate_command)
 app.command("advise", cls=AdviseCommand)(advise_command)
+app.command("calibrate")(calibrate_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
 app.command("analyze")(analyze_command)

@@ -9,6 +9,11 @@
     timer_us = 1000.0
     cores = 2
 
+    [checks]                   # real times to stable, as multiples of simulated ones; the advisor reads them
+    p50_low = 0.9
+    p50_mid = 1.1
+    p50_high = 1.4
+
     [measured]                 # how the figures came about: read by people
 
 A file stands for the preset ``lan`` with the figures that it has.  So wherever a preset is named, a file may
@@ -32,10 +37,14 @@ from stablecast.simulate.costs import PRESETS, Costs
 
 BASE = "lan"
 """The preset that figures are taken from that a file leaves out."""
-COSTS, MEMBERS, MEASURED = "costs", "members", "measured"
-TABLES = (COSTS, MEMBERS, MEASURED)
+COSTS, MEMBERS, CHECKS, MEASURED = "costs", "members", "checks", "measured"
+TABLES = (COSTS, MEMBERS, CHECKS, MEASURED)
 OF_MEMBERS: dict[str, type] = {"timer_us": float, "cores": int}
 """What a file may say of the members of simulated live groups."""
+OF_CHECKS: dict[str, type] = {
+    f"{time}_{which}": float for time in ("p50", "p99") for which in ("low", "mid", "high")
+}
+"""By which factor real groups took longer than simulated ones: the mean, and where a further one will be."""
 SUFFIX = ".toml"
 BYTES_MOST = 1 << 20
 """More than any file of costs has."""
@@ -49,6 +58,7 @@ class CostFile:
     figures: Mapping[str, float | int | str]
     """The costs that it names itself."""
     members: Mapping[str, float | int]
+    checks: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self, *, live: bool) -> dict[str, float | int | str]:
@@ -73,6 +83,10 @@ def read_cost_file(path: str | Path) -> CostFile:
     known = {each.name: hints[each.name] for each in dataclasses.fields(Costs)}
     figures = _checked(path, content.get(COSTS, {}), known)
     members = _checked(path, content.get(MEMBERS, {}), OF_MEMBERS)
+    checks = _checked(path, content.get(CHECKS, {}), OF_CHECKS)
+    for name, value in checks.items():
+        if value <= 0:
+            raise InvalidInput(f"costs '{path}': {name} {value} is not accepted (accepted: above 0)")
     for name, value in members.items():
         if value < 0:
             raise InvalidInput(f"costs '{path}': {name} {value} is not accepted (accepted: 0 or more)")
@@ -97,10 +111,12 @@ def write_cost_file(
     figures: Mapping[str, float | int | str],
     members: Mapping[str, float | int],
     measured: Mapping[str, Any],
+    checks: Mapping[str, float] | None = None,
 ) -> None:
     """Write a file, whole or not at all."""
     lines = []
-    for name, table in ((COSTS, figures), (MEMBERS, members), (MEASURED, measured)):
+    tables = {COSTS: figures, MEMBERS: members, CHECKS: checks or {}, MEASURED: measured}
+    for name, table in tables.items():
         if table:
             lines += [f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items()), ""]
     beside = path.with_name(f".{path.name}.part")
