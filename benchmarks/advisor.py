@@ -7,8 +7,9 @@ For each set-up: the advice, as a user gets it, from nothing; an exhaustive swee
 those that closed forms cut, with seeds of its own; and the advised one with 200 further seeds.
 
 The sweep gives every candidate a run, those within 1.5 times of the best three more, and those within 1.2
-times eight more; the regret is by how much the advised one, with the same seeds, is worse than the best.
-That is a little too much, since the best of several noisy means was also lucky.
+times eight more; with a limit, twelve to all that may keep it, by their bytes, until one does.  The regret is
+by how much the advised one, with the same seeds, is worse than the best.  That is a little too much: the
+best of several noisy means was also lucky.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shutil
 import sys
-import tempfile
 import time
 from pathlib import Path
 from statistics import fmean
@@ -31,14 +32,14 @@ from stablecast.advisor.crew import Processes
 from stablecast.advisor.kept import Kept
 from stablecast.advisor.measuring import Measured
 from stablecast.advisor.question import Question
-from stablecast.advisor.race import Records, is_sound, keeps, log_mean, surely_beyond, values
+from stablecast.advisor.race import Records, is_sound, log_mean, surely_beyond, values
 
 SWEEP_FROM, FRESH_FROM = 500_001, 100_001
 FRESH = 200
 STAGES = ((1, 1.5), (4, 1.2), (12, 1.0))
 """Runs of each candidate so far, and how far from the best one runs on."""
 LIMITED = 16
-"""Candidates that run on where a limit is to be kept, those of the fewest bytes first."""
+"""Candidates that are looked at together where a limit is to be kept, those of the fewest bytes first."""
 BEYOND_MOST = 0.08
 """Share of runs beyond the limit of a goal up to which the promise that 95 % keep it counts as kept."""
 
@@ -60,71 +61,91 @@ def main() -> None:
     if file.exists():
         return
     with Processes() as crew:
-        found = {"setup": given.setup, **of_setup(question, crew)}
+        kept = given.out / f"kept-{given.seed}-{given.setup}"
+        found = {"setup": given.setup, **of_setup(question, crew, kept)}
+    shutil.rmtree(kept)
     file.write_text(json.dumps(found))
     print(json.dumps({name: found[name] for name in ("setup", "goal", "regret", "advised", "cold_s")}))
 
 
-def of_setup(question: Question, crew: Processes) -> dict[str, object]:
-    """Measure one set-up."""
-    with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder)
-        told: dict[str, object] = {
-            "members": question.members,
-            "rate_per_s": question.rate_per_s,
-            "goal": str(question.wanted),
-        }
-        began, advice, refused = time.monotonic(), None, ""
-        try:
-            advice = advise(question, crew=crew, folder=kept)
-        except Impossible as error:
-            refused = str(error)
-        told |= {"cold_s": time.monotonic() - began, "refused": refused}
+def of_setup(question: Question, crew: Processes, kept: Path) -> dict[str, object]:
+    """Measure one set-up; what an interrupted measurement has made is not made again."""
+    told: dict[str, object] = {
+        "members": question.members,
+        "rate_per_s": question.rate_per_s,
+        "goal": str(question.wanted),
+    }
+    began, advice, refused = time.monotonic(), None, ""
+    try:
+        advice = advise(question, crew=crew, folder=kept)
+    except Impossible as error:
+        refused = str(error)
+    cold = advice is None or advice.made == advice.runs
+    told |= {"cold_s": time.monotonic() - began if cold else None, "refused": refused, "advised": "refused"}
+    if advice is not None:
         began = time.monotonic()
-        if advice is not None:
-            again = advise(question, crew=crew, folder=kept)
-            assert again.best == advice.best
-            told |= {"warm_s": time.monotonic() - began, "advised": advice.best.candidate.label}
-        else:
-            told["advised"] = "refused"
-        records = Records(question, crew, Kept(question, kept / "sweep"), lambda what, done, of: None)
-        told |= of_sweep(question, records, None if advice is None else advice.best.candidate)
-        if advice is not None:
-            told |= of_fresh(question, records, advice)
-            if told["beyond"] is not None and told["beyond"] > BEYOND_MOST:
-                told["regret"] = math.inf
-        return told
+        again = advise(question, crew=crew, folder=kept)
+        assert again.best == advice.best
+        told |= {"warm_s": time.monotonic() - began, "advised": advice.best.candidate.label}
+    records = Records(question, crew, Kept(question, kept / "sweep"), lambda what, done, of: None)
+    told |= of_sweep(question, records, None if advice is None else advice.best.candidate)
+    if advice is not None:
+        told |= of_fresh(question, records, advice)
+        if told["beyond"] is not None and told["beyond"] > BEYOND_MOST:
+            told["regret"] = math.inf
+    return told
 
 
 def of_sweep(question: Question, records: Records, advised: Candidate | None) -> dict[str, object]:
     """Return how much worse the advised candidate is than the best of a sweep."""
     goal, everything = question.wanted, candidates(question)
-    running = list(everything)
-    for runs, far in STAGES:
-        seeds = range(SWEEP_FROM, SWEEP_FROM + runs)
-        asked = running if advised is None else [*running, advised]
-        records.run(((each, seed) for each in asked for seed in seeds), "sweep")
-        results = {each: records.of(each, list(seeds)) for each in running}
-        # A candidate that may keep the limit stays, since with one run nobody can tell.
-        fit = {
-            each: log_mean(values(of_it, goal.small))
-            for each, of_it in results.items()
-            if is_sound(of_it) and (keeps(goal, of_it) if runs > 4 else not surely_beyond(goal, of_it))
-        }
-        if not fit:
-            running = []
-            break
-        limit_free = goal.limit_ms is None or runs > 4
-        least = min(fit.values())
-        near = [each for each in fit if fit[each] <= least + math.log(far)]
-        running = near if limit_free else sorted(fit, key=lambda each: fit[each])[:LIMITED]
-    best = min(running, key=lambda each: fit[each]) if running else None
+    find = smallest if goal.limit_ms is None else fewest_bytes
+    best = find(records, everything)
     told: dict[str, object] = {"candidates": len(everything), "best": best.label if best else "none"}
-    if advised is None:
+    if advised is None or best is None:
         return told | {"regret": math.inf if best else 0.0}
-    last = list(range(SWEEP_FROM, SWEEP_FROM + STAGES[-1][0]))
-    own = log_mean(values(records.of(advised, last), goal.small))
-    return told | {"regret": math.exp(own - fit[best]) - 1 if best else 0.0}
+    seeds = list(range(SWEEP_FROM, SWEEP_FROM + STAGES[-1][0]))
+    records.run(((each, seed) for each in (advised, best) for seed in seeds), "sweep")
+    own, least = (log_mean(values(records.of(each, seeds), goal.small)) for each in (advised, best))
+    return told | {"regret": math.exp(own - least) - 1}
+
+
+def smallest(records: Records, everything: list[Candidate]) -> Candidate | None:
+    """Return the candidate that is best at what is to be small."""
+    goal, running = records.question.wanted, everything
+    for runs, far in STAGES:
+        seeds = list(range(SWEEP_FROM, SWEEP_FROM + runs))
+        records.run(((each, seed) for each in running for seed in seeds), "sweep")
+        sound = [each for each in running if is_sound(records.of(each, seeds))]
+        if not sound:
+            return None
+        means = {each: log_mean(values(records.of(each, seeds), goal.small)) for each in sound}
+        running = [each for each in sound if means[each] <= min(means.values()) + math.log(far)]
+    return min(running, key=lambda each: means[each])
+
+
+def fewest_bytes(records: Records, everything: list[Candidate]) -> Candidate | None:
+    """Return the candidate of the fewest bytes that keeps a limit, looking at all of them in that order."""
+    goal, runs = records.question.wanted, STAGES[-1][0]
+    seeds = list(range(SWEEP_FROM, SWEEP_FROM + runs))
+
+    def sent(each: Candidate, count: int) -> float:
+        return log_mean(values(records.of(each, seeds[:count]), goal.small))
+
+    def may_keep(each: Candidate, count: int) -> bool:
+        found = records.of(each, seeds[:count])
+        return is_sound(found) and not surely_beyond(goal, found)
+
+    records.run(((each, seeds[0]) for each in everything), "sweep")
+    ordered = sorted((each for each in everything if may_keep(each, 1)), key=lambda each: sent(each, 1))
+    for first in range(0, len(ordered), LIMITED):
+        some = ordered[first : first + LIMITED]
+        for count in (4, runs):
+            records.run(((each, seed) for each in some for seed in seeds[:count]), "sweep")
+            some = [each for each in some if may_keep(each, count)]
+        if some:
+            return min(some, key=lambda each: sent(each, runs))
+    return None
 
 
 def of_fresh(question: Question, records: Records, advice: Advice) -> dict[str, object]:
@@ -152,7 +173,7 @@ def tell(out: Path) -> None:
         cover = {name: round(share, 3) for name, share in one.get("cover", {}).items()}
         print(
             f"{one['setup']:>2}  {one['members']:>2} members  {one['goal']:<15}  regret {one['regret']:.3f}"
-            f"  {one['advised']}  (best {one['best']})  {cover}  cold {one['cold_s']:.0f} s"
+            f"  {one['advised']}  (best {one['best']})  {cover}  cold {one['cold_s'] or math.nan:.0f} s"
         )
     within = sum(one["regret"] <= 0.10 for one in found)
     print(f"{len(found)} of {COUNT} set-ups; regret at most 10 % in {within}")

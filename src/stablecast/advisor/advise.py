@@ -146,7 +146,8 @@ class _Answering:
         nearest = tried or min(
             {each for each, _ in self.records.found},
             key=lambda each: (
-                sum(not one.is_sound for one in self.records.of(each)),
+                fmean(not one.is_sound for one in self.records.of(each)),
+                -len(self.records.of(each)),
                 log_mean(values(self.records.of(each), "p99_ms")),
                 each,
             ),
@@ -218,7 +219,8 @@ class _Answering:
         alike = [
             each
             for each in entrants
-            if (each.protocol, each.params, each.fan_out, each.policy)
+            if self.records.of(each, first)
+            and (each.protocol, each.params, each.fan_out, each.policy)
             == (best.protocol, best.params, best.fan_out, best.policy)
         ]
         least = log_mean(values(self.records.of(best, first), goal.small))

@@ -9,6 +9,8 @@ Who drops out
     limit.  One that is worse than the best one that keeps the limit, beyond doubt by its pairs, or by more
     than ``FAR`` in the mean.  Of the others so many stay as ``PLACES`` says, the best ones (successive
     halving).
+Who gets a second chance
+    Where nobody is left that keeps a limit, the quickest of all, whatever their bytes.
 When it ends
     One is left; or all that are left are within ``ALIKE`` of each other; or the rounds are over; or what
     simulating took is ``Budget.race``.  That is counted in datagrams, not in seconds: the answer is the same
@@ -46,6 +48,8 @@ KEEPS = NormalDist().inv_cdf(0.95)
 SURELY_BEYOND = 1.3
 """Ratio to a limit from which on two runs tell enough."""
 SEEN_ENOUGH = 6
+CHANCES = 8
+"""Candidates that run again where nobody is left that keeps a limit."""
 FIRST_SEED = 1
 
 Say = Callable[[str, int, int], None]
@@ -165,7 +169,24 @@ def race(records: Records, entrants: Sequence[Candidate], budget: Budget) -> lis
         alive = survivors(records.question.aimed, {each: records.of(each) for each in alive})[:places]
         if len(alive) < 2 or _alike(records, alive):
             break
-    return alive
+    goal = records.question.aimed
+    if goal.limit_ms is None or any(keeps(goal, records.of(each)) for each in alive):
+        return alive
+    return [*_second_chance(records, entrants), *alive]
+
+
+def _second_chance(records: Records, entrants: Sequence[Candidate]) -> list[Candidate]:
+    """Return who keeps the limit of those with the least times, whatever their bytes: the fewest first.
+
+    Whoever was dropped for its bytes lost to one that seemed to keep the limit, and does not after all.
+    """
+    goal, seen = records.question.aimed, max(PLACES)
+    sound = [each for each in entrants if records.of(each) and is_sound(records.of(each))]
+    sound.sort(key=lambda each: (log_mean(values(records.of(each), "p99_ms")), each))
+    quickest = sound[:CHANCES]
+    records.run(((each, seed) for each in quickest for seed in seeds_of(seen)), "the quickest")
+    keeping = [each for each in quickest if keeps(goal, records.of(each)) and is_sound(records.of(each))]
+    return sorted(keeping, key=lambda each: (log_mean(values(records.of(each), goal.small)), each))
 
 
 def _affordable(

@@ -94,7 +94,13 @@ def read_cost_file(path: str | Path) -> CostFile:
         costs = dataclasses.replace(PRESETS[BASE][0], **figures)
     except InvalidInput as error:
         raise InvalidInput(f"costs '{path}': {error}") from None
-    return CostFile(costs=costs, figures=figures, members=members, measured=dict(content.get(MEASURED, {})))
+    return CostFile(
+        costs=costs,
+        figures=figures,
+        members=members,
+        checks=checks,
+        measured=dict(content.get(MEASURED, {})),
+    )
 
 
 def with_figures(given: Mapping[str, Any], *, live: bool) -> dict[str, Any]:
