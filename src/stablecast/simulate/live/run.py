@@ -35,7 +35,8 @@ def simulate_live(
     setup: LiveSetup, *, progress: Progress | None = None, trace: Path | None = None
 ) -> LiveResult:
     """Run a group to its end; ``trace`` is a new file of JSON lines for its events."""
-    warm(setup.options.choice)
+    for choice in setup.options.choices or (None,):
+        warm(choice)
     began = time.perf_counter()
     with _traced(trace) as write, _no_collections():
         driver = LiveDriver(setup, write=write)
