@@ -46,7 +46,7 @@ def test_the_goal_is_no_part_of_what_is_simulated():
 
 def test_times_that_are_longer_in_fact_lower_the_limit_that_is_aimed_at(tmp_path):
     file = tmp_path / "here.toml"
-    file.write_text("[checks]\np99_low = 0.9\np99_mid = 1.2\np99_high = 2.0\n")
+    file.write_text("[checks]\np99_low = 0.9\np99_mid = 2.0\np99_high = 9.0\n")
     question = Question(goal="p99-ms=100", costs=str(file))
     assert question.wanted.limit_ms == 100
     assert question.aimed.limit_ms == 50
