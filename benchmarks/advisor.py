@@ -7,9 +7,9 @@ For each set-up: the advice, as a user gets it, from nothing; an exhaustive swee
 those that closed forms cut, with seeds of its own; and the advised one with 200 further seeds.
 
 The sweep gives every candidate a run, those within 1.5 times of the best three more, and those within 1.2
-times eight more; with a limit, twelve to all that may keep it, by their bytes, until one does.  The regret is
-by how much the advised one, with the same seeds, is worse than the best.  That is a little too much: the
-best of several noisy means was also lucky.
+times eight more; with a limit, twelve to all that may keep it, and 80 to these by their bytes, until one
+keeps it.  The regret is by how much the advised one, with the same seeds, is worse than the best.  That is a
+little too much: the best of several noisy means was also lucky.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ SWEEP_FROM, FRESH_FROM = 500_001, 100_001
 FRESH = 200
 STAGES = ((1, 1.5), (4, 1.2), (12, 1.0))
 """Runs of each candidate so far, and how far from the best one runs on."""
+SURE = 80
+"""Runs by which it is sure that a candidate keeps a limit."""
 LIMITED = 16
 """Candidates that are looked at together where a limit is to be kept, those of the fewest bytes first."""
 BEYOND_MOST = 0.08
@@ -132,8 +134,8 @@ def fewest_bytes(records: Records, everything: list[Candidate]) -> Candidate | N
     def sent(each: Candidate, count: int) -> float:
         return log_mean(values(records.of(each, seeds[:count]), goal.small))
 
-    def may_keep(each: Candidate, count: int) -> bool:
-        found = records.of(each, seeds[:count])
+    def may_keep(each: Candidate, count: int | None) -> bool:
+        found = records.of(each) if count is None else records.of(each, seeds[:count])
         return is_sound(found) and not surely_beyond(goal, found)
 
     records.run(((each, seeds[0]) for each in everything), "sweep")
@@ -143,8 +145,10 @@ def fewest_bytes(records: Records, everything: list[Candidate]) -> Candidate | N
         for count in (4, runs):
             records.run(((each, seed) for each in some for seed in seeds[:count]), "sweep")
             some = [each for each in some if may_keep(each, count)]
-        if some:
-            return min(some, key=lambda each: sent(each, runs))
+        for each in sorted(some, key=lambda each: sent(each, runs)):
+            records.run(((each, SWEEP_FROM + seed) for seed in range(SURE)), "sweep")
+            if may_keep(each, None):
+                return each
     return None
 
 

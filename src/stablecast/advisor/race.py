@@ -60,8 +60,8 @@ Say = Callable[[str, int, int], None]
 class Budget:
     """How much may be simulated, in datagrams; a core simulates some 15,000 in a second."""
 
-    race: float = 700_000
-    fresh: float = 400_000
+    race: float = 450_000
+    fresh: float = 250_000
 
 
 @dataclass
