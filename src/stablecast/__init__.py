@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from stablecast.errors import StablecastError
 
 if TYPE_CHECKING:
+    from stablecast.advisor.advise import advise
+    from stablecast.advisor.question import Question
     from stablecast.engine.levels import at_least, each_zone, everyone, members, zones
     from stablecast.engine.results import (
         Delivery,
@@ -36,6 +38,8 @@ _LAZY = {
     "Stable": "stablecast.engine.results",
     "StableInSmallerView": "stablecast.engine.results",
     "TimedOut": "stablecast.engine.results",
+    "Question": "stablecast.advisor.question",
+    "advise": "stablecast.advisor.advise",
     "at_least": "stablecast.engine.levels",
     "each_zone": "stablecast.engine.levels",
     "everyone": "stablecast.engine.levels",
@@ -50,12 +54,14 @@ __all__ = [
     "Group",
     "MessagesLost",
     "ProbablyStable",
+    "Question",
     "Receipt",
     "Stable",
     "StableInSmallerView",
     "StablecastError",
     "TimedOut",
     "__version__",
+    "advise",
     "at_least",
     "each_zone",
     "everyone",

@@ -9,8 +9,10 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from stablecast.cli.advise import AdviseCommand, advise_command
 from stablecast.cli.analyze import analyze_command
 from stablecast.cli.audit import audit_command
+from stablecast.cli.calibrate import calibrate_command
 from stablecast.cli.collect import collect_command
 from stablecast.cli.demo import demo_command
 from stablecast.cli.extras import line_of
@@ -56,6 +58,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 app.command("simulate", cls=SimulateCommand)(simulate_command)
+app.command("advise", cls=AdviseCommand)(advise_command)
+app.command("calibrate")(calibrate_command)
 app.command("reproduce")(reproduce_command)
 app.command("sweep")(sweep_command)
 app.command("analyze")(analyze_command)

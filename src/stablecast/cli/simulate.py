@@ -7,7 +7,6 @@ the simulator is imported before.
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 from collections.abc import Iterable
@@ -18,13 +17,13 @@ import typer
 from typer.core import TyperCommand
 
 from stablecast.cli import simulate_live
+from stablecast.cli.declared import OUTPUT, declared_command, declared_option, declared_parameter
 from stablecast.cli.output import DONE, FOUND_FAILURE, SimulationProgress, complain
 
 if TYPE_CHECKING:
     from stablecast.simulate import Result, Setup
     from stablecast.simulate.knobs import Option
 
-OUTPUT = "Output"
 Protocol = Annotated[
     str,
     typer.Argument(
@@ -40,10 +39,6 @@ Trace = Annotated[
         rich_help_panel=OUTPUT,
         show_default=False,
     ),
-]
-AsJson = Annotated[
-    bool,
-    typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT, show_default=False),
 ]
 
 
@@ -102,14 +97,20 @@ def _command_for_live(args: list[str]) -> Any:
     from stablecast.simulate.live.options import live_options
 
     options = live_options(simulate_live.named_protocol(args) or Options.protocol)
-    parameters = [_parameter("live", Live), _parameter("protocol", simulate_live.Protocol, None)]
-    parameters += [*map(_option, options.values()), _parameter("trace", simulate_live.Trace, None)]
+    parameters = [
+        declared_parameter("live", Live),
+        declared_parameter("protocol", simulate_live.Protocol, None),
+    ]
+    parameters += [
+        *map(declared_option, options.values()),
+        declared_parameter("trace", simulate_live.Trace, None),
+    ]
 
     def command(**given: Any) -> int:
         del given["live"]
         return simulate_live.run(given)
 
-    return _command(command, simulate_live.TEXT, parameters)
+    return declared_command("simulate", command, simulate_live.TEXT, parameters)
 
 
 def named_protocol(args: list[str], options: dict[str, Option]) -> str | None:
@@ -140,30 +141,10 @@ def _made(text: str, options: Iterable[Option]) -> Any:
     def command(**given: Any) -> int:
         return run(given)
 
-    parameters = [_parameter("protocol", Protocol), *map(_option, options)]
-    return _command(command, text, [*parameters, _parameter("trace", Trace, None)])
-
-
-def _command(command: Any, text: str, parameters: list[inspect.Parameter]) -> Any:
-    parameters = [*parameters, _parameter("as_json", AsJson, False)]
-    command.__doc__ = text
-    command.__signature__ = inspect.Signature(parameters)
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command("simulate")(command)
-    return typer.main.get_command(app)
-
-
-def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _option(option: Option) -> inspect.Parameter:
-    text = f"{option.help} Default: {option.shown}." if option.shown else option.help
-    told = typer.Option(option.flag, help=text, rich_help_panel=option.panel, show_default=False)
-    if option.type is bool:
-        return _parameter(option.name, Annotated[bool, told], False)
-    return _parameter(option.name, Annotated[option.type | None, told], None)
+    parameters = [declared_parameter("protocol", Protocol), *map(declared_option, options)]
+    return declared_command(
+        "simulate", command, text, [*parameters, declared_parameter("trace", Trace, None)]
+    )
 
 
 def run(given: dict[str, Any]) -> int:

@@ -100,6 +100,10 @@ def show(result: LiveResult) -> None:
         ("step at the end", f"{result.step_us / 1000:,.3f} ms"),
         ("link queue, most / mean", f"{result.queue_max:,} / {result.queue_mean:.2f}"),
         ("processor queue, most", f"{result.host_queue_max:,}"),
+        (
+            "busiest processor / link",
+            f"{result.host_load_max:.1%} (m{result.host_load_member}) / {result.link_load_max:.1%}",
+        ),
         ("lost / dropped", f"{result.lost:,} / {result.dropped:,}"),
         ("views", f"{result.views:,}; at the end {result.views_at_end:,}, {result.members_at_end:,} members"),
         ("simulated", f"{result.simulated_us / 1e6:,.3f} s"),

@@ -124,11 +124,13 @@ def describe(engine: Engine, now: float) -> Stats:
     data = None if here is None else here.data
     bimodal = data if isinstance(data, BimodalPlane) else None
     loss = None if bimodal is None else bimodal.loss
+    chosen = None if here is None else here.choice
+    protocol = engine.options.protocol_name if chosen is None else chosen.protocol.name
     return Stats(
         me=engine.label,
         group=engine.options.group,
         state=engine.agreement.state,
-        protocol=engine.options.protocol_name,
+        protocol=protocol,
         members=engine.labels,
         view_epoch=0 if view is None else view.epoch,
         main=view is not None and view.line == engine.options.group,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from stablecast.engine.auto import Traffic
 from stablecast.engine.degrees import degree_for
 from stablecast.engine.fan_out import FanOut
 from stablecast.engine.options import Options
@@ -61,6 +62,10 @@ class InView:
         roster = roster_of(view)
         self.view = roster.view
         self.rank = roster.ranks[session]
+        self.since = now
+        """When it began here; and the latest time that it knows of."""
+        self.latest = now
+        self._begun = [parts for parts, _ in numbers]
         self.size = roster.size
         self.agreed = roster.labels
         """What all call the members, in traces, by rank."""
@@ -77,11 +82,15 @@ class InView:
         self.delivers_own = me.receives_from(me)
         """Whether its own messages are delivered to this member."""
         self.options = options
+        self.choice = choice = options.choice_in(view.id)
+        """The protocol that this view runs; None in bimodal delivery."""
+        row = options.row_of(view.id)
         self.pace = Pace(
             options.pace,
             self.size,
-            relays=options.choice is not None and options.choice.relays,
-            takes_late=options.choice is not None and options.choice.takes_late,
+            relays=choice is not None and choice.relays,
+            takes_late=choice is not None and choice.takes_late,
+            steps=1.0 if row is None else row.steps,
             trips=trips,
             steers=self.rank == 0 < self.size - 1,
         )
@@ -125,7 +134,7 @@ class InView:
         )
 
     def _tracker(self, bases: list[int], time_offset_s: float, now: float) -> Tracker | Untracked:
-        choice = self.options.choice
+        choice = self.choice
         if choice is None:
             return Untracked(bases)
         return Tracker(
@@ -162,6 +171,16 @@ class InView:
     def for_whom(self, source: int) -> tuple[str, ...]:
         """Return what those are called who are to have a source's messages, itself among them."""
         return tuple(self.labels[rank] for rank in self.audiences.with_source(source))
+
+    def traffic(self) -> Traffic:
+        """Return what was measured here since the view began."""
+        came = [here - begun for here, begun in zip(self.data.prefixes(), self._begun, strict=True)]
+        return Traffic(
+            members=self.size,
+            sources=sum(parts > 0 for parts in came),
+            parts=sum(came),
+            seconds=self.latest - self.since,
+        )
 
     # Data
 
@@ -249,6 +268,7 @@ class InView:
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""
+        self.latest = now
         if self.data.limit is None:
             self.tracker.handle_timer(now)
             self._tell_step(now)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from stablecast.engine.auto import AUTO as AUTO_PROTOCOL
+from stablecast.engine.auto import SOONEST, TABLE, Row, check_goal, row_in
 from stablecast.engine.degrees import AUTO, read_fan_out
 from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
@@ -36,6 +38,8 @@ class Options:
     """The stability protocol: its name, the path of a file that defines one, or itself; a group has one."""
     protocol_options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the protocol, with the names and units of ``stablecast simulate``; a group has the same."""
+    goal: str = SOONEST
+    """What a group with protocol ``auto`` looks for; a group has one."""
     member: str = ""
     """Name of this member; the bound address if empty."""
     zone: str = ""
@@ -80,6 +84,11 @@ class Options:
                 raise InvalidInput(
                     f"{what} name {name!r} is not accepted (accepted: 1 to 64 characters, no space / # ~)"
                 )
+        check_goal(self.goal)
+        if self.goal != SOONEST and not self.is_auto:
+            raise InvalidInput(f"goal {self.goal!r} needs protocol 'auto' (accepted: no goal)")
+        if self.is_auto and self.protocol_options:
+            raise InvalidInput("protocol 'auto' has no options (accepted: none, or a protocol by its name)")
         self._check_part()
         read_fan_out(self.fan_out)
         _one_of("on_full", self.on_full, ("block", "error"))
@@ -154,11 +163,22 @@ class Options:
     @property
     def protocol_name(self) -> str:
         """What finds out when messages are let go: the stability protocol, or bimodal delivery."""
+        if self.is_auto:
+            return AUTO_PROTOCOL
         return BIMODAL if self.choice is None else self.choice.protocol.name
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the group decides at view changes which protocol it runs."""
+        return self.protocol == AUTO_PROTOCOL
 
     @property
     def identity(self) -> str:
         """What all members of a group have in common."""
+        if self.is_auto:
+            rows = "+".join(f"{row.protocol}*{row.steps:g}" for row in TABLE)
+            sources = "+".join(choice.identity.rpartition("/")[2] for choice in self.choices)
+            return str(Identity(AUTO_PROTOCOL, f"goal={self.goal},rows={rows}", sources))
         if self.choice is not None:
             return self.choice.identity
         return str(Identity(BIMODAL, str(self.bimodal).removeprefix(BIMODAL).removeprefix(":")))
@@ -167,11 +187,22 @@ class Options:
     def choice(self) -> Choice | None:
         """The protocol with its options, checked when it is first asked for: that loads the compiler.
 
-        None in bimodal delivery, where no stability protocol runs.
+        None in bimodal delivery, where no stability protocol runs; with ``auto`` the first one.
         """
+        return self.choices[0] if self.choices else None
+
+    @cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """All protocols that views of the group may run, with their options; none in bimodal delivery."""
         if self.bimodal is not None:
-            return None
+            return ()
         from stablecast.engine.choice import check_receivers, choose
+
+        if self.is_auto:
+            found = tuple(choose(row.protocol) for row in TABLE)
+            for choice in found if self.patterns != FROM_ALL else ():
+                check_receivers(choice.protocol)
+            return found
 
         if not isinstance(self.protocol_options, Mapping):
             raise InvalidInput(
@@ -181,7 +212,15 @@ class Options:
         choice = choose(self.protocol, self.protocol_options)
         if self.patterns != FROM_ALL:
             check_receivers(choice.protocol)
-        return choice
+        return (choice,)
+
+    def row_of(self, view_id: int) -> Row | None:
+        """Return what a view runs if the group decides at view changes, None otherwise."""
+        return TABLE[row_in(view_id)] if self.is_auto else None
+
+    def choice_in(self, view_id: int) -> Choice | None:
+        """Return the protocol that a view runs."""
+        return self.choices[row_in(view_id)] if self.is_auto else self.choice
 
 
 def _one_of(what: str, value: str, accepted: tuple[str, ...]) -> None:

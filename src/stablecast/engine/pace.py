@@ -101,11 +101,13 @@ class Pace:
         *,
         relays: bool = False,
         takes_late: bool = False,
+        steps: float = 1.0,
         steers: bool = False,
         trips: RoundTrips | None = None,
     ) -> None:
         self.options = options
-        self.least = options.step_s or step_for(members, relays=relays, takes_late=takes_late)
+        by_size = steps * step_for(members, relays=relays, takes_late=takes_late)
+        self.least = options.step_s or by_size
         self.step = self.least
         self._levels = levels(members) if relays else 0.0
         self._trips = RoundTrips() if trips is None else trips

@@ -234,6 +234,17 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class ProtocolChosen:
+    """A group with protocol ``auto`` runs this one from the view on that has begun."""
+
+    protocol: str
+    step_s: float
+    """The time between two of its steps."""
+    before: str
+    """What ran before; empty in the first view."""
+
+
+@dataclass(frozen=True, slots=True)
 class QueueFull:
     """The application does not read: no more messages of others are taken in until half of these are read."""
 
@@ -280,6 +291,7 @@ Event: TypeAlias = (
     | Released
     | MessagesLost
     | Settled
+    | ProtocolChosen
     | QueueFull
     | DeliveriesGivenUp
     | TraceFailed

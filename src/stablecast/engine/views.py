@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 
+from stablecast.engine.auto import USUAL, Row, decide, row_in, with_row
 from stablecast.engine.host import Host
 from stablecast.engine.in_view import InView
 from stablecast.engine.process import Process
-from stablecast.engine.results import MemberFailed, Settled, ViewChanged
+from stablecast.engine.results import MemberFailed, ProtocolChosen, Settled, ViewChanged
 from stablecast.membership.actions import (
     Action,
     Begin,
@@ -41,6 +42,7 @@ class Views:
             rng=process.rng,
             numbers=self._numbers,
             timing=process.options.timing,
+            mark_id=self._with_row if process.options.is_auto else None,
         )
         self.day_offset_s = day_offset_s
         """What makes the engine's time the time of day, as it was told last."""
@@ -48,6 +50,14 @@ class Views:
         self._mail, self._own, self._tracing = process.mail, process.own, process.tracing
         self._host = host
         self._ip_multicast = ip_multicast
+        self._runs: Row | None = None
+        """What the present view runs, or the last one, if the group decides that at view changes."""
+
+    def _with_row(self, view_id: int) -> int:
+        """Decide what the next view runs, by what was measured in this one."""
+        here, goal = self._host.in_view, self._process.options.goal
+        row = USUAL if here is None else decide(goal, here.traffic(), row_in(here.view.id))
+        return with_row(view_id, row)
 
     def send_data(self, now: float, *, at_once: bool = False) -> None:
         """Let runs of this process go, as many as the rate allows, or all of them."""
@@ -173,4 +183,13 @@ class Views:
                 main=begin.view.line == self._process.options.group,
             )
         )
+        self._tell_of_protocol(here)
         self._host.went_on = True
+
+    def _tell_of_protocol(self, here: InView) -> None:
+        """Tell the application which protocol was decided on, if it is another one than before."""
+        row, before = self._process.options.row_of(here.view.id), self._runs
+        if row is not None and row != before:
+            self._runs = row
+            told = ProtocolChosen(row.protocol, here.pace.step, "" if before is None else before.protocol)
+            self._host.events.append(told)

@@ -64,6 +64,7 @@ def join(
     receives: bool | Sequence[str] = Options.receives,
     protocol: str | Protocol = Options.protocol,
     protocol_options: Mapping[str, Any] | None = None,
+    goal: str = Options.goal,
     delivery: str | Bimodal = Options.delivery,
     deliver: Literal["received", "stable", "nothing"] = "received",
     buffer_bytes: int = Options.buffer_bytes,
@@ -115,7 +116,10 @@ def join(
         whose names are listed, or match a pattern that is, such as ``["orders", "prices-*"]``.
     protocol, protocol_options
         The stability protocol: its name, the path of a file that defines one, or itself; and its options,
-        with the names and units of ``stablecast simulate``.  All members of a group have the same.
+        with the names and units of ``stablecast simulate``.  All members of a group have the same.  With
+        ``auto`` the group decides at view changes, by what it has measured.
+    goal
+        What a group with protocol ``auto`` looks for: ``soonest``, or ``least-bytes``.
     delivery
         ``reliable``, or ``bimodal``: gossip repairs what was lost, for a while, and a message is missing
         somewhere with a small, known probability; with values as text, ``bimodal:p_fail=0.0001``, or as a
@@ -146,6 +150,7 @@ def join(
         group=group,
         protocol=protocol,
         protocol_options={} if protocol_options is None else protocol_options,
+        goal=goal,
         member=member,
         zone=zone,
         sends=sends,
@@ -255,7 +260,8 @@ class Joining:
             import_module("stablecast.live.metrics")
         from stablecast.engine.warm import warm
 
-        warm(self._options.choice)
+        for choice in self._options.choices or (None,):
+            warm(choice)
 
     def _check_bind(self, here: Address) -> None:
         settings = self._settings

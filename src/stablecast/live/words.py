@@ -15,6 +15,7 @@ from stablecast.engine.results import (
     MemberLagging,
     MemberRecovered,
     MessagesLost,
+    ProtocolChosen,
     QueueFull,
     Released,
     Settled,
@@ -34,6 +35,7 @@ LEVELS: dict[type[Event], int] = {
     StabilityResumed: logging.INFO,
     MemberEvicted: logging.WARNING,
     Settled: logging.WARNING,
+    ProtocolChosen: logging.INFO,
     MessagesLost: logging.WARNING,
     QueueFull: logging.WARNING,
     DeliveriesGivenUp: logging.WARNING,
@@ -88,6 +90,9 @@ def in_words(event: Event) -> str:
             return f"lost: {source}/{first}" + (f" to {last}" if last > first else "")
         case Settled(reason):
             return f"settled: {reason}"
+        case ProtocolChosen(protocol, step_s, before):
+            instead = f", after {before}" if before else ""
+            return f"protocol: {protocol} with a step of {1e3 * step_s:.3g} ms{instead}"
         case QueueFull(waiting):
             return f"queue full: {waiting} deliveries wait to be read, and no more is taken in"
         case DeliveriesGivenUp(count):

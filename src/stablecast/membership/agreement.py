@@ -22,7 +22,7 @@ How
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from stablecast.errors import InvalidInput
 from stablecast.membership import (
@@ -72,6 +72,8 @@ class Agreement:
         ones among them, and own messages.  They stay as they are until the next ``GetUpTo`` or ``Begin``.
     timing
         How long things take.
+    mark_id
+        Puts into a drawn id of a view what all who are in it are to know.
     """
 
     def __init__(
@@ -83,10 +85,11 @@ class Agreement:
         rng: Randomness,
         numbers: Numbers,
         timing: Timing | None = None,
+        mark_id: Callable[[int], int] | None = None,
     ) -> None:
         timing = timing or Timing()
         lobby = Lobby(patience=2 * timing.joiner_timeout)
-        self._state = State(me, group, protocol, timing, rng, numbers, lobby)
+        self._state = State(me, group, protocol, timing, rng, numbers, lobby, mark_id)
         self._next_at: float | None = None
         self.is_blocked = False
         """Whether nothing may be sent: the view is about to end."""

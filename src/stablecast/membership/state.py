@@ -10,6 +10,7 @@ What outlives a view
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -100,6 +101,8 @@ class State:
     rng: Randomness
     numbers: Numbers
     lobby: Lobby
+    mark_id: Callable[[int], int] | None = None
+    """Puts into a drawn id of a view what all who are in it are to know."""
     outlook: Outlook = field(default_factory=Outlook)
     place: Place = Phase.NEW
     past: Past = field(default_factory=Past)
@@ -201,7 +204,8 @@ class State:
 
     def new_view_id(self) -> int:
         """Return a number for a view."""
-        return self.rng.getrandbits(64) or 1
+        drawn = self.rng.getrandbits(64) or 1
+        return drawn if self.mark_id is None else self.mark_id(drawn)
 
     def send(self, frame: MembershipFrame, to: MemberInfo | Peer) -> None:
         """Have a frame sent to a process."""

@@ -243,6 +243,8 @@ class _Reader:
             raise self.refuse("grid", index, key, f"{value!r} is not accepted (accepted: {_WORDS[kind]})")
         if isinstance(value, float) and not math.isfinite(value):
             raise self.refuse("grid", index, key, f"{value} is not accepted (accepted: a finite number)")
+        if option.file is not None and option.file(value):
+            return str((self.file.parent / str(value)).resolve())
         if option.words is not None and value not in (accepted := tuple(option.words())):
             raise self.refuse("grid", index, key, str(unknown_name(key, str(value), accepted)))
         try:

@@ -187,7 +187,11 @@ PRESETS: dict[str, tuple[Costs, str]] = {
 
 
 def costs(name: str, **changes: float | int | str) -> Costs:
-    """Return a preset, with some of its figures changed."""
+    """Return a preset, or the costs of a file, with some of its figures changed."""
+    from stablecast.simulate.cost_file import is_cost_file, read_cost_file  # it reads presets
+
+    if is_cost_file(name):
+        return dataclasses.replace(read_cost_file(name).costs, **changes)  # type: ignore[arg-type]
     if name not in PRESETS:
         raise unknown_name("cost preset", name, PRESETS)
     return dataclasses.replace(PRESETS[name][0], **changes)  # type: ignore[arg-type]

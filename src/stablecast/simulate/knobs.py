@@ -39,6 +39,8 @@ class Knob:
     bounds: Bounds
     implied: str
     """What holds if the option is not given, where that depends on other options."""
+    file: Callable[[object], bool] | None
+    """Tells whether a word is the path of a file that is accepted in place of the words."""
 
 
 def knob(
@@ -53,9 +55,10 @@ def knob(
     most: float | None = None,
     below: float | None = None,
     implied: str = "",
+    file: Callable[[object], bool] | None = None,
 ) -> Any:
     """Declare a field of a dataclass that is an option of a run; see :class:`Knob`."""
-    told = Knob(help, panel, option, words, Bounds(least, above, most, below), implied)
+    told = Knob(help, panel, option, words, Bounds(least, above, most, below), implied, file)
     return dataclasses.field(default=default, metadata={"knob": told})
 
 
@@ -75,6 +78,8 @@ class Option:
     """The default, in words; empty for none."""
     words: Words | None = None
     """What is accepted, for a word that is one of several."""
+    file: Callable[[object], bool] | None = None
+    """Tells whether a word is the path of a file that is accepted in their place."""
     check: Callable[[Any], object] = dataclasses.field(default=lambda value: None, compare=False)
     """Called with a value; raises :class:`InvalidInput` if it is out of the declared range."""
 
@@ -107,6 +112,7 @@ def options_of(declaring: type) -> dict[str, Option]:
             told.panel,
             told.implied or _shown(defaults[field]),
             told.words,
+            told.file,
             partial(_check_knob, name, told),
         )
         for name, (field, told) in knobs_of(declaring).items()
@@ -124,6 +130,7 @@ def option_of(parameter: Parameter, panel: str) -> Option:
         panel,
         parameter.default_words or _shown(parameter.default),
         (lambda: words) if words and parameter.kind.type is str and parameter.bounds == Bounds() else None,
+        None,
         parameter.encode,
     )
 
@@ -146,6 +153,8 @@ def check_knobs(declared: Any) -> None:
 
 def _check_knob(name: str, told: Knob, value: Any) -> None:
     if isinstance(value, str):
+        if told.file is not None and told.file(value):
+            return
         if told.words is not None and value not in (accepted := tuple(told.words())):
             raise unknown_name(name, value, accepted)
     elif not told.bounds.hold(value):

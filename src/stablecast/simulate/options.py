@@ -16,6 +16,7 @@ from stablecast.errors import InvalidInput, unknown_name
 from stablecast.protocols import declared_at, protocol_names
 from stablecast.protocols import protocol as find_protocol
 from stablecast.protocols.contract import Protocol, Role
+from stablecast.simulate.cost_file import is_cost_file, with_figures
 from stablecast.simulate.costs import PRESETS, Costs
 from stablecast.simulate.costs import costs as make_costs
 from stablecast.simulate.faults import Failing
@@ -49,9 +50,11 @@ class Named:
     )
     costs: str | None = knob(
         None,
-        f"The preset of costs: {', '.join(PRESETS)}; further options change its figures.",
+        f"The preset of costs: {', '.join(PRESETS)}, or a file of 'stablecast calibrate'; further options"
+        " change its figures.",
         panel=COSTS,
         words=lambda: PRESETS,
+        file=is_cost_file,
         implied="; ".join([PRESET, *(f"{cost} on {name}" for name, cost in PAPER_COSTS.items())]),
     )
 
@@ -122,7 +125,7 @@ class Options:
 
     def __init__(self, *, protocol: str | Protocol, **given: Any) -> None:
         object.__setattr__(self, PROTOCOL, protocol)
-        object.__setattr__(self, "_given", dict(self._wanted(given)))
+        object.__setattr__(self, "_given", dict(self._wanted(with_figures(given, live=False))))
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:

@@ -15,6 +15,7 @@ from stablecast.engine.choice import live_protocol, settable
 from stablecast.engine.options import Options as EngineOptions
 from stablecast.errors import unknown_name
 from stablecast.protocols.contract import Protocol
+from stablecast.simulate.cost_file import is_cost_file, with_figures
 from stablecast.simulate.costs import PRESETS, Costs
 from stablecast.simulate.costs import costs as make_costs
 from stablecast.simulate.knobs import (
@@ -51,9 +52,11 @@ class Named:
     )
     costs: str = knob(
         "lan",
-        f"The preset of costs: {', '.join(PRESETS)}; further options change its figures.",
+        f"The preset of costs: {', '.join(PRESETS)}, or a file of 'stablecast calibrate'; further options"
+        " change its figures.",
         panel=COSTS,
         words=lambda: PRESETS,
+        file=is_cost_file,
     )
 
     def __post_init__(self) -> None:
@@ -94,6 +97,7 @@ def live_command(options: Mapping[str, Any]) -> str:
 
 def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of some options that differ from the defaults, the protocol first; refuse unknown ones."""
+    given = with_figures(given, live=True)
     protocol = given.get(PROTOCOL) or EngineOptions.protocol
     known = live_options(protocol)
     for name in given:

@@ -81,6 +81,14 @@ class LiveResult:
     queue_mean: float
     host_queue_max: int
     """Most packets at one processor."""
+    host_load_max: float
+    """Share of the time for which datagrams kept a member's processor busy, at the one that had most to do;
+    and which member that is."""
+    host_load_member: int
+    host_load_mean: float
+    """The same share, the mean of all members."""
+    link_load_max: float
+    """Share of the time for which the busiest link was taken."""
     dropped: int
     """Packets that a full link dropped."""
     lost: int

@@ -35,7 +35,8 @@ def simulate_live(
     setup: LiveSetup, *, progress: Progress | None = None, trace: Path | None = None
 ) -> LiveResult:
     """Run a group to its end; ``trace`` is a new file of JSON lines for its events."""
-    warm(setup.options.choice)
+    for choice in setup.options.choices or (None,):
+        warm(choice)
     began = time.perf_counter()
     with _traced(trace) as write, _no_collections():
         driver = LiveDriver(setup, write=write)
@@ -99,6 +100,8 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
     views = Counter(engine.view.id for engine in there if engine.view is not None)
     steps_s = [engine.in_view.pace.step for engine in there if engine.in_view is not None]
     peaks = [each.peak_bytes for each in counters]
+    busiest, busy_ps = network.busiest_member()
+    simulated_ps = max(driver.calendar.now_ps, 1)
     return LiveResult(
         protocol=setup.options.protocol_name,
         members=setup.topology.member_count,
@@ -141,6 +144,10 @@ def _result(driver: LiveDriver, wall_s: float) -> LiveResult:
         queue_max=network.queue_max,
         queue_mean=network.queue_sum / network.queue_counts if network.queue_counts else 0.0,
         host_queue_max=network.host_queue_max(),
+        host_load_max=busy_ps / simulated_ps,
+        host_load_member=busiest,
+        host_load_mean=network.mean_busy_ps() / simulated_ps,
+        link_load_max=network.busiest_link_ps() / simulated_ps,
         dropped=network.dropped,
         lost=network.lost,
         refused=sum(sum(engine.refused().values()) for engine in engines),

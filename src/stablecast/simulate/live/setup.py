@@ -76,6 +76,12 @@ class Membership:
     adaptive: bool = knob(
         False, "Let the first member search for a good step while the group runs.", panel=LIVE
     )
+    trigger_bytes: int = knob(
+        PaceOptions.trigger_bytes,
+        "Unstable bytes that begin a step of the protocol before its time.",
+        panel=LIVE,
+        least=1,
+    )
     fan_out: str = knob(
         AUTO,
         "Who sends the copies of what goes to all: the sender (direct), it so many and those who get them the"
@@ -221,7 +227,9 @@ class LiveSetup:
             fail_after=told.fail_after,
             alive_every=told.alive_every,
             fan_out=told.fan_out,
-            pace=PaceOptions(step_s=told.pace_step_s, adaptive=told.adaptive),
+            pace=PaceOptions(
+                step_s=told.pace_step_s, adaptive=told.adaptive, trigger_bytes=told.trigger_bytes
+            ),
         )
 
     @cached_property

@@ -24,9 +24,12 @@ class Processor:
         self.number = number
         self.jobs: deque[tuple[int, Action]] = deque()
         self.queue_max = 0
+        self.busy_ps = 0
+        """What its jobs have taken, those that wait included."""
 
     def put(self, cost_ps: int, action: Action) -> None:
         """Queue a job; ``action`` follows when it is done."""
+        self.busy_ps += cost_ps
         self.jobs.append((cost_ps, action))
         length = len(self.jobs)
         if length > self.queue_max:
@@ -84,6 +87,7 @@ class Process(Processor):
 
     def put(self, cost_ps: int, action: Action) -> None:
         """Queue a job; ``action`` follows when it is done, and may queue further ones."""
+        self.busy_ps += cost_ps
         self.jobs.append((cost_ps, action))
         self.queue_max = max(self.queue_max, len(self.jobs))
         if not self._is_ready:
@@ -112,6 +116,7 @@ class Delay(Processor):
 
     def put(self, cost_ps: int, action: Action) -> None:
         """Begin a job at once."""
+        self.busy_ps += cost_ps
         self.calendar.add(self.calendar.now_ps + cost_ps, self.number, action)
 
 

@@ -91,6 +91,19 @@ class Network:
         """Return the most jobs that one processor ever had."""
         return max(processor.queue_max for processor in self.routers + self.hosts.processors)
 
+    def busiest_member(self) -> tuple[int, int]:
+        """Return the member whose processor has had the most to do, and the picoseconds of that."""
+        busy_ps = [processor.busy_ps for processor in self.hosts.own]
+        return busy_ps.index(max(busy_ps)), max(busy_ps)
+
+    def mean_busy_ps(self) -> float:
+        """Return what members' processors have had to do, on average."""
+        return sum(processor.busy_ps for processor in self.hosts.own) / len(self.hosts.own)
+
+    def busiest_link_ps(self) -> int:
+        """Return the picoseconds that the busiest link was taken for."""
+        return max((link.busy_ps for node in self.nodes for link in node.links()), default=0)
+
     def distances_us(self) -> NDArray[np.float64]:
         """Return how long the ways between all members are; a link counts a nanosecond at least."""
         found = np.zeros((len(self.homes), len(self.homes)))
@@ -235,7 +248,9 @@ class Network:
             self.dropped += 1
             return
         begin_ps = link.free_at_ps if link.free_at_ps > now_ps else now_ps
-        link.free_at_ps = begin_ps + int(packet.size * self._byte_ps + 0.5)
+        takes_ps = int(packet.size * self._byte_ps + 0.5)
+        link.free_at_ps = begin_ps + takes_ps
+        link.busy_ps += takes_ps
         link.leaving_ps.append(link.free_at_ps)
         length = len(link.leaving_ps)
         if length > self.queue_max:

@@ -19,6 +19,8 @@ class Link:
     end: Node
     propagation_ps: int
     free_at_ps: int = 0
+    busy_ps: int = 0
+    """What its packets have taken, those that wait included."""
     leaving_ps: deque[int] = field(default_factory=deque)
     """When each message that it holds is wholly on the wire, and so makes room."""
     taken: int = 0

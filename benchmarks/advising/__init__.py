@@ -1,0 +1,1 @@
+"""How right the advisor is: regret, coverage, real groups."""
