@@ -179,6 +179,26 @@ def play(group, data, coming):
         group.sides = [0] * group.n
 
 
+def test_the_last_handler_that_was_struck_off_comes_back_by_itself():
+    """Handlers 1 and 2 have crashed, and the newcomer does not hear of 0 for so long that it strikes it off."""
+    group = GossipGroup(5, seed=2, initial=4, subgroup=1, share=PIGGYBACK, threshold=16, rest=8)
+    for member in (1, 2):
+        group.crash(member)
+    group.join(4)
+    group.sides = [0, 0, 0, 0, 1]
+    group.run(40 * STEP)
+    group.sides = [0] * 5
+    group.crash(3)
+    group.run(80 * STEP)
+    group.send_data(0)
+    for _ in range(60):
+        group.deliver_data(0, everything=True)
+        group.deliver_data(4, everything=True)
+        group.run(group.now + 10 * STEP)
+    assert group.alive[0]
+    assert group.is_settled()
+
+
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 7), threshold=st.integers(1, 4))
 @settings(max_examples=40)
 def test_rash_suspicion_costs_time_and_never_safety(seed, n, threshold):

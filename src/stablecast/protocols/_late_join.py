@@ -23,7 +23,10 @@ Admission control
     that comes back is not kept waiting, because there might be no other to let it in.
 What can go wrong
     All handlers may be out at the same time, each having been struck off by the others.  One that is on its
-    way back therefore still answers with what it has.  With all handlers crashed, nobody can join.
+    way back therefore still answers with what it has.  A handler whom no other handler answers comes in by
+    itself, since it may be the last one: it keeps all that it had, and so has everything stable that it knows
+    of.  What became stable while it was out, and only crashed handlers kept, it does not get any more.  With all
+    handlers crashed, nobody can join.
     While views of who is in differ, two handlers may both take themselves for the one that decides; then more
     are let in than should be, which costs time.  An answer that is lost counts as one let in.
 """
@@ -64,6 +67,8 @@ from stablecast.protocols.contract import (
 ASKING, CATCHING_UP, READY = 1, 2, 3
 """Where a member is that is on its way in."""
 HANDLERS_MAX = 32
+ASKS_MAX = 8
+"""How often a handler asks each other handler before it takes itself for the last one."""
 LET_IN_MAX = 8
 """Members that a handler lets in by one call; the next ones follow with its next call."""
 
@@ -161,6 +166,14 @@ def _ask(me: Any, now: int, out: Outbox) -> None:
     if handler != me.number:
         send(out, handler, JOIN(0, int(me.joining == READY)))
     set_timer(out, now + me.params.step)
+
+
+@kernel
+def _is_last_handler(me: Any) -> bool:
+    """Tell whether this member is a handler that finds no other one to ask."""
+    if me.number >= handler_count(me) or me.joining != ASKING:
+        return False
+    return bool(handler_count(me) == 1 or me.asked >= ASKS_MAX * handler_count(me))
 
 
 @kernel
@@ -270,14 +283,14 @@ def entering(take_part: Callable[..., None]) -> tuple[Callable[..., None], Calla
 
     @kernel
     def step(me: Any, now: int, out: Outbox) -> None:
-        """Look whether it has what it needs, or ask again; with nobody to ask, come in."""
+        """Look whether it has what it needs, or ask again; come in if there is nobody to ask."""
         if me.leaving:
             me.joining = 0
             go(me, me.status[me.number], out)
         elif me.joining == CATCHING_UP:
             set_timer(out, now + me.params.step)
             go_on(me, now, out)
-        elif handler_count(me) == 1 and me.number == 0:
+        elif _is_last_handler(me):
             come_in(me, now, out)
         else:
             _ask(me, now, out)
