@@ -180,7 +180,7 @@ def play(group, data, coming):
 
 
 def test_the_last_handler_that_was_struck_off_comes_back_by_itself():
-    """Handlers 1 and 2 have crashed, and the newcomer does not hear of 0 for so long that it strikes it off."""
+    """Handlers 1 and 2 have crashed, and the newcomer does not hear of 0 until it strikes it off."""
     group = GossipGroup(5, seed=2, initial=4, subgroup=1, share=PIGGYBACK, threshold=16, rest=8)
     for member in (1, 2):
         group.crash(member)

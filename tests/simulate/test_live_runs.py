@@ -218,3 +218,9 @@ def test_what_few_copies_and_rounds_lose_is_counted():
 def test_a_simulated_group_with_a_delivery_that_does_not_exist_is_refused():
     with pytest.raises(InvalidInput, match="delivery 'fast' is not accepted"):
         run(told={"delivery": "fast"})
+
+
+def test_a_group_that_takes_too_much_memory_ends_with_one_line(monkeypatch):
+    monkeypatch.setattr("stablecast.simulate.live.run.allowed_bytes", lambda: 1 << 20)
+    with pytest.raises(InvalidInput, match=r"more than 1 MiB after .* simulated seconds"):
+        run(members=40, senders=40, rate_per_s=20, seconds=5.0)

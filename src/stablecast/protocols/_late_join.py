@@ -25,8 +25,8 @@ What can go wrong
     All handlers may be out at the same time, each having been struck off by the others.  One that is on its
     way back therefore still answers with what it has.  A handler whom no other handler answers comes in by
     itself, since it may be the last one: it keeps all that it had, and so has everything stable that it knows
-    of.  What became stable while it was out, and only crashed handlers kept, it does not get any more.  With all
-    handlers crashed, nobody can join.
+    of.  What became stable while it was out, and only crashed handlers kept, it does not get any more.  With
+    all handlers crashed, nobody can join.
     While views of who is in differ, two handlers may both take themselves for the one that decides; then more
     are let in than should be, which costs time.  An answer that is lost counts as one let in.
 """

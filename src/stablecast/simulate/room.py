@@ -122,6 +122,12 @@ def allowed_bytes() -> int:
     return max(_available_bytes() // 2, ALLOWED_BYTES_MIN)
 
 
+def resident_bytes() -> int:
+    """Return the memory that this process takes now, or 0 where that is not told."""
+    pages = next(iter(_lines("/proc/self/statm")), "0 0").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
 def _available_bytes() -> int:
     """Return the memory that can be had without swapping, or all that there is where that is not told."""
     for line in _lines("/proc/meminfo"):

@@ -19,10 +19,12 @@ from pathlib import Path
 
 from stablecast.engine.rows import Row, put
 from stablecast.engine.warm import warm
+from stablecast.errors import InvalidInput
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.live.driver import DATAGRAM, PS_PER_S, LiveDriver, Write
 from stablecast.simulate.live.result import LiveResult
 from stablecast.simulate.live.setup import LiveSetup
+from stablecast.simulate.room import allowed_bytes, resident_bytes
 from stablecast.trace.log import EventLog
 
 LOOK_EVERY = 4096
@@ -49,9 +51,22 @@ def _run(driver: LiveDriver, progress: Progress | None) -> None:
     """Take events until all is over, or the time is."""
     setup, calendar = driver.setup, driver.calendar
     until_ps = round((setup.seconds + setup.settle_s) * PS_PER_S)
+    allowed, at_first = allowed_bytes(), resident_bytes()
     while calendar.run(until_ps, LOOK_EVERY):
+        if resident_bytes() - at_first > allowed:
+            gc.collect()
+            if resident_bytes() - at_first > allowed:
+                raise InvalidInput(_too_large(driver, allowed))
         if progress is not None:
             progress(calendar.handled, calendar.now_ps)
+
+
+def _too_large(driver: LiveDriver, allowed: int) -> str:
+    return (
+        f"the group takes more than {allowed >> 20:,} MiB after {driver.calendar.now_ps / PS_PER_S:.3g}"
+        " simulated seconds, and no more is allowed: its members send more than its hosts and links carry"
+        " (take a lower rate, a longer step, another protocol, or fewer members)"
+    )
 
 
 @contextlib.contextmanager
