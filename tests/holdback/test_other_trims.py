@@ -168,6 +168,22 @@ def test_a_stream_that_may_be_mirrored_by_way_of_another_domain_is_left(orders, 
     assert state(orders).messages == 100
 
 
+@pytest.mark.parametrize(("what", "subject"), [("streams", "STREAM.LIST"), ("consumers", "CONSUMER.LIST")])
+def test_what_does_not_answer_in_a_cluster_is_no_reason_to_delete(orders, capsys, monkeypatch, what, subject):
+    ask = asking.ask
+
+    async def some(self, asked, **words):
+        reply = await ask(self, asked, **words)
+        return reply | {"missing": ["gone"]} if asked.startswith(subject) else reply
+
+    monkeypatch.setattr(asking, "ask", some)
+    assert main(["trim", orders.url, "--execute"]) == 1
+    told = capsys.readouterr()
+    assert f"{what} that do not answer: gone; nothing is deleted" in told.out
+    assert f"{what} that do not answer: gone" in told.err
+    assert state(orders).messages == 100
+
+
 def test_a_step_asks_for_one_stream(orders, monkeypatch):
     with open_source(orders.url) as source:
         (step,) = plan_of([source.take()], {}).steps

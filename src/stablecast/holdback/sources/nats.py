@@ -38,7 +38,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nats.aio.client import Client
@@ -58,6 +58,7 @@ from stablecast.holdback.sources.nats_logs import (
     floor_of,
     log_of,
     microseconds,
+    unheard,
 )
 
 OPTIONS = ("stream", "creds", "nkey", "token", "timeout_s")
@@ -170,6 +171,11 @@ class NatsSource(Closing):
             wanted = [one for one in first if not self.names or one["config"]["name"] in self.names]
             logs, problems = await self._logs(asking, wanted, copies_of(first), now_us)
             missing = set(self.names) - {one["config"]["name"] for one in first}
+            if asking.missing:
+                unheard = f"streams that do not answer: {', '.join(sorted(asking.missing))}"
+                problems.append(f"{self.address.server}: {unheard}")
+                logs = [replace(log, untrimmable=unheard) for log in logs]
+            missing -= asking.missing
             problems += [f"{self.address.server} has no stream '{name}'" for name in sorted(missing)]
             return Snapshot(self.address.server, "jetstream", now_us, tuple(logs), problems=tuple(problems))
 
@@ -217,6 +223,9 @@ class NatsSource(Closing):
                     return None
 
         told = [one for one in await asyncio.gather(*map(told_of, streams)) if one is not None]
+        problems += [
+            f"stream '{one.name}' of {self.address.server}: {unheard(one)}" for one in told if one.missing
+        ]
         try:
             last = {one["config"]["name"]: one["state"] async for one in asking.streams()}
         except (NatsError, Refused, TimeoutError) as error:
@@ -236,6 +245,8 @@ class _Asking:
     timeout_s: float
     said: list[str]
     """What the server said beside its replies: refused rights, for example."""
+    missing: set[str] = field(default_factory=set)
+    """Streams that a cluster has, and that do not answer."""
 
     async def ask(self, subject: str, **words: Any) -> Reply:
         """Return a reply, or raise what it says went wrong."""
@@ -259,6 +270,7 @@ class _Asking:
         offset, total = 0, 1
         while offset < total:
             page = await self.ask("STREAM.LIST", offset=offset)
+            self.missing |= set(page.get("missing") or ())
             for one in page["streams"] or ():
                 yield one
             offset, total = offset + page["limit"], page["total"]
@@ -267,9 +279,11 @@ class _Asking:
         """Return a stream with its consumers."""
         name, offset, total = stream["config"]["name"], 0, 1
         consumers: list[Reply] = []
+        missing: list[str] = []
         while offset < total:
             page = await self.ask(f"CONSUMER.LIST.{name}", offset=offset)
             consumers += page["consumers"] or []
+            missing += page.get("missing") or []
             offset, total = offset + page["limit"], page["total"]
         state = stream["state"]
         floors = sorted(
@@ -284,7 +298,7 @@ class _Asking:
             or named >= set(stream["config"].get("subjects") or [">"])
         )
         subjects = {} if all_got or not consumers else await self._subjects(name)
-        return Told(name, stream["config"], state, consumers, times, copies, subjects)
+        return Told(name, stream["config"], state, consumers, times, copies, subjects, missing)
 
     async def _subjects(self, name: str) -> Reply | None:
         """Return how many messages are kept of each subject; None without the right, or if they are many."""

@@ -27,6 +27,13 @@ class Told:
     """Streams that take from this one."""
     subjects: Mapping[str, int] | None = field(default_factory=dict)
     """How many messages are kept of each subject, where no consumer gets all; None if that is not known."""
+    missing: Sequence[str] = ()
+    """Consumers that a cluster has, and that do not answer."""
+
+
+def unheard(told: Told) -> str:
+    """Name the consumers that do not answer."""
+    return f"consumers that do not answer: {', '.join(told.missing)}"
 
 
 @dataclass(frozen=True)
@@ -159,6 +166,8 @@ def _untrimmable(told: Told) -> str | None:
     """Return why a stream must not be trimmed, whatever its consumers have."""
     if (retention := told.config["retention"]) != "limits":
         return f"with retention {retention} the server itself deletes what is done"
+    if told.missing:
+        return unheard(told)
     away = [one.name for one in told.copies if one.away]
     return f"it is not known whether {away[0]} takes from it" if away else None
 
