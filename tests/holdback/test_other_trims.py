@@ -220,6 +220,14 @@ def test_a_topic_that_is_not_there_is_one_line(kafka, capsys):  # noqa: F811
     assert line.endswith("has no topic 'none'")
 
 
+def test_groups_that_cannot_be_listed_are_to_be_named(kafka, capsys):  # noqa: F811
+    assert main(["trim", f"{kafka.url}/orders", "--plan"]) == 1
+    told = capsys.readouterr()
+    assert "(accepted: ?group= with their names)" in told.err
+    assert "KafkaError" not in told.err
+    assert "what is committed is not known of groups that could not be listed" in told.out
+
+
 def test_for_kafka_the_file_and_the_command_are_printed(kafka, capsys):  # noqa: F811
     url = f"{kafka.url}/orders?group=archive,billing"
     assert main(["trim", url, "--plan", "--json"]) == 0

@@ -152,7 +152,7 @@ class KafkaSource(Closing):
             ) from None
         self._listed = not listed.errors
         problems += [
-            f"groups of {self.address.server}: {error} (accepted: ?group= with their names)"
+            f"groups of {self.address.server}: {_said(error)} (accepted: ?group= with their names)"
             for error in listed.errors
         ]
         return {
@@ -276,6 +276,11 @@ class KafkaSource(Closing):
             sent=Amount(last),
             details={"low_watermark": first, "log_end": last},
         )
+
+
+def _said(error: Any) -> str:
+    """Return what a broker said, which the client gives bare or in an exception."""
+    return str((error.args[0] if isinstance(error, KafkaException) else error).str())
 
 
 def _names(*texts: str) -> list[str]:
