@@ -1,6 +1,7 @@
 """Trimming a real Redis: nothing that a group needs goes, whatever happens between plan and execution."""
 
 import json
+import time
 
 import pytest
 from redis_schedules import run_schedules
@@ -137,7 +138,9 @@ def test_a_reader_with_entries_in_hand_is_not_known_to_be_idle(orders, capsys):
 
 
 def test_a_group_that_was_just_made_is_not_known_to_be_idle(redis, capsys):
-    fill(redis, 100)
+    long_ago = int(time.time() * 1000) - 10 * 86_400_000
+    for number in range(100):
+        redis.xadd("orders", {"a": "x"}, id=f"{long_ago + number}-0")
     redis.xgroup_create("orders", "search", "$")
     redis.xgroup_create("orders", "new", "0")
     assert main(["trim", redis.url, "--execute", "--ignore-idle", "7d:new"]) == 2
