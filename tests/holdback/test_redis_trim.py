@@ -4,7 +4,9 @@ import json
 import time
 
 import pytest
+from redis import Redis
 from redis_schedules import run_schedules
+from servers import redis_server
 
 from stablecast.cli.main import main
 from stablecast.holdback.sources import open_source
@@ -275,6 +277,18 @@ def test_a_trim_without_the_rights_is_one_line_and_deletes_nothing(orders, capsy
         assert orders.xlen("orders") == 60
     finally:
         orders.acl_deluser("looker")
+
+
+def test_a_replica_that_only_reads_says_that_nothing_was_deleted(tmp_path, capsys):
+    with redis_server(tmp_path / "server") as process, Redis(port=process.port) as client:
+        fill(client, 10)
+        client.xgroup_create("orders", "g", "$")
+        client.replicaof("127.0.0.1", "1")
+        assert main(["trim", process.url, "--execute"]) == 1
+        told = capsys.readouterr()
+        assert "orders: nothing was deleted" in told.out
+        assert "READONLY" in told.err or "read only" in told.err
+        assert client.xlen("orders") == 10
 
 
 @pytest.mark.parametrize("words", [[], ["--plan", "--execute"]])
