@@ -1,7 +1,10 @@
 """Streams of a real JetStream: the numbers are CONSUMER.INFO's, and what blocks is named."""
 
 import asyncio
+import socket
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import nats
@@ -144,7 +147,7 @@ def test_a_consumer_with_a_filter_that_has_all_of_its_own_holds_nothing(jetstrea
     assert one.position == 8
 
 
-def test_a_consumer_that_acknowledges_nothing_has_what_it_was_delivered(jetstream):
+def test_of_a_consumer_that_acknowledges_nothing_it_is_told_what_it_was_sent(jetstream):
     jetstream.add("orders", 10)
     jetstream.consumer("orders", "plain", ack_policy=AckPolicy.NONE)
     assert one_log(jetstream.url).readers[0].position == 0
@@ -152,6 +155,68 @@ def test_a_consumer_that_acknowledges_nothing_has_what_it_was_delivered(jetstrea
     jetstream.consumer("orders", "plain", 4, acked=(), ack_policy=AckPolicy.NONE)
     (one,) = one_log(jetstream.url).readers
     assert (one.position, one.details["ack_policy"]) == (4, "none")
+    assert "it acknowledges nothing" in one.unsure
+
+
+def test_where_messages_were_deleted_in_the_middle_amounts_are_marked(jetstream):
+    jetstream.add("orders", 40)
+    jetstream.consumer("orders", "none")
+    jetstream.consumer("orders", "archive", 20)
+    jetstream.run(jetstream.js.delete_msg("orders", 30))
+    readers = {one.member: one.behind for one in one_log(jetstream.url).readers}
+    assert (readers["archive"].items, readers["archive"].estimated) == (20, True)
+    assert (readers["none"].items, readers["none"].estimated) == (39, False)
+    jetstream.run(jetstream.js.purge_stream("orders", seq=11))
+    readers = {one.member: one.behind for one in one_log(jetstream.url).readers}
+    assert (readers["none"].items, readers["none"].estimated) == (29, False)
+
+
+def certificate(folder):
+    """Return a certificate for 127.0.0.1 that signs itself, and its key."""
+    files = folder / "cert.pem", folder / "key.pem"
+    subprocess.run(
+        [program("openssl", "openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
+         "subjectAltName=IP:127.0.0.1", "-out", files[0], "-keyout", files[1]],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return files
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_tls_is_tls(tmp_path, monkeypatch, both):
+    cert, key = certificate(tmp_path)
+    config = tmp_path / "tls.conf"
+    config.write_text(
+        f'tls {{ cert_file: "{cert}", key_file: "{key}" }}\nallow_non_tls: {str(both).lower()}\n'
+        "authorization { user: ann, password: right }\n"
+    )
+    with nats_server(tmp_path / "data", "-c", str(config)) as process:
+        url = f"tls://ann:right@127.0.0.1:{process.port}"
+        with pytest.raises(InvalidInput, match=r"(?i)certificate"):
+            snapshot(url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        assert snapshot(url).logs == ()
+
+
+def test_a_server_without_tls_is_not_told_the_password():
+    got = []
+
+    def serve(listener):
+        one, _ = listener.accept()
+        with one:
+            one.sendall(b'INFO {"server_id":"x","version":"2.10.0","max_payload":9,"auth_required":true}\r\n')
+            while part := one.recv(1000):
+                got.append(part)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = threading.Thread(target=serve, args=(listener,), daemon=True)
+        serving.start()
+        with pytest.raises(InvalidInput, match="does not offer TLS"):
+            snapshot(f"tls://ann:secret@127.0.0.1:{listener.getsockname()[1]}", timeout_s=3)
+        serving.join(5)
+    assert not serving.is_alive()
+    assert b"".join(got) == b""
 
 
 def test_the_room_is_what_the_limits_leave(jetstream):
@@ -232,8 +297,8 @@ def test_a_server_that_goes_in_mid_snapshot_leaves_what_was_read(tmp_path, monke
         server.close()
         told, asked = module._Asking.told, []
 
-        async def then_gone(self, stream):
-            found = await told(self, stream)
+        async def then_gone(self, stream, *more):
+            found = await told(self, stream, *more)
             asked.append(stream)
             if len(asked) == 1:
                 process.kill()

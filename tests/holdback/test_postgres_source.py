@@ -138,6 +138,9 @@ def test_what_is_kept_begins_with_the_oldest_file(slots):
 
 def test_a_slot_that_is_lost_holds_nothing(postgres):
     postgres.make_slot("archive", "reserved")
+    postgres.execute("SELECT pg_create_logical_replication_slot('billing', 'test_decoding')")
+    before = {one.member: one for one in one_log(postgres.url).readers}
+    confirmed = before["billing"].details["confirmed_flush_lsn"]
     postgres.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
     postgres.execute("SELECT pg_reload_conf()")
     try:
@@ -145,8 +148,13 @@ def test_a_slot_that_is_lost_holds_nothing(postgres):
             write(postgres, 100)
             postgres.execute("SELECT pg_switch_wal()")
         postgres.execute("CHECKPOINT")
-        (one,) = one_log(postgres.url).readers
+        log = one_log(postgres.url)
+        one, other = sorted(log.readers, key=lambda one: one.member)
         assert (one.details["wal_status"], one.holds) == ("lost", False)
+        assert (one.lost, one.never_read, one.position) == (True, False, None)
+        assert (other.lost, other.never_read, other.holds) == (True, False, False)
+        assert log.numbering.text(other.position) == confirmed
+        assert all(one.lost for one in frontier_of(log).standings)
         assert frontier_of(one_log(postgres.url)).waiting_for == ()
     finally:
         postgres.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")

@@ -79,6 +79,57 @@ def test_without_the_blocker_the_frontier_is_where_the_counterfactual_said(order
     assert before.held.items - after.held.items == said.frees.items
 
 
+def test_a_pending_entry_that_was_deleted_is_not_counted(redis):
+    fill(redis, "s", 20)
+    redis.xgroup_create("s", "g", "0")
+    redis.xreadgroup("g", "c", {"s": ">"}, count=20)
+    redis.xack("s", "g", *[f"{k}-0" for k in range(1, 6)])
+    redis.xdel("s", "10-0")
+    (one,) = one_log(redis.url).readers
+    assert (one.behind.items, one.behind.estimated) == (14, False)
+
+
+def test_entries_that_went_before_they_were_delivered_are_lost(redis):
+    fill(redis, "s", 100)
+    for group in ("g", "all"):
+        redis.xgroup_create("s", group, "0")
+        redis.xreadgroup(group, "c", {"s": ">"}, count=20 if group == "g" else 100, noack=True)
+    assert not any(one.lost for one in frontier_of(one_log(redis.url)).standings)
+    redis.xtrim("s", minid="51-0", approximate=False)
+    lost = {one.reader.member: one.lost for one in frontier_of(one_log(redis.url)).standings}
+    assert lost == {"g": True, "all": False}
+
+
+def test_a_group_at_the_largest_name_does_not_hide_the_others(orders):
+    before = readers(one_log(orders.url))
+    orders.xgroup_create("orders", "far", f"{2**64 - 1}-{2**64 - 1}")
+    found = snapshot(orders.url)
+    assert found.problems == ()
+    after = readers(found.logs[0])
+    assert after.pop("far").behind.items == 0
+    assert {name: one.behind.items for name, one in after.items()} == {
+        name: one.behind.items for name, one in before.items()
+    }
+    assert {name: one.position for name, one in after.items()} == {
+        name: one.position for name, one in before.items()
+    }
+
+
+def test_counts_that_are_refused_are_unknown(orders):
+    words = ("+@connection", "+scan", "+time", "+xinfo|stream", "+multi", "+exec")
+    orders.execute_command("ACL", "SETUSER", "looker", "on", ">p", "~*", "-@all", *words)
+    try:
+        found = snapshot(orders.url.replace("//", "//looker:p@"))
+        assert readers(found.logs[0])["archive"].behind.items is None
+        assert frontier_of(found.logs[0]).held.items is None
+        assert found.logs[0].untrimmable
+        (line,) = found.problems
+        assert "no rights" in line
+        assert "xrange" in line
+    finally:
+        orders.acl_deluser("looker")
+
+
 def test_a_pending_entry_that_was_deleted_keeps_the_position_below_it(redis):
     fill(redis, "s", 5)
     redis.xgroup_create("s", "g", "0")

@@ -1,9 +1,12 @@
 """Trimming a real Redis: nothing that a group needs goes, whatever happens between plan and execution."""
 
 import json
+import time
 
 import pytest
+from redis import Redis
 from redis_schedules import run_schedules
+from servers import redis_server
 
 from stablecast.cli.main import main
 from stablecast.holdback.sources import open_source
@@ -54,7 +57,10 @@ def test_what_all_groups_have_goes(orders, capsys):
     assert (step["deleted"], step["first_kept"]) == (40, "41-0")
     assert (first(orders), orders.xlen("orders")) == ("41-0", 60)
     assert main(["trim", orders.url, "--execute"]) == 0
-    assert capsys.readouterr().out == "there is nothing to delete\n"
+    assert capsys.readouterr().out.splitlines() == [
+        f"{orders.url}/0/orders: nothing is deleted, since archive needs what is kept",
+        "there is nothing to delete",
+    ]
 
 
 def test_a_group_that_was_made_after_the_plan_counts(orders):
@@ -114,6 +120,132 @@ def test_a_reader_that_moved_since_the_plan_is_not_ignored(orders):
     assert (done.deleted, done.instead_of) == (40, "archive")
 
 
+def planned(url, file, capsys, *words):
+    assert main(["trim", url, "--plan", "--json", *words]) == 0
+    file.write_text(capsys.readouterr().out)
+    return ["--unmoved-since", str(file)]
+
+
+def grown_older(file, days):
+    plan = json.loads(file.read_text())
+    plan["time_us"] -= days * 86_400_000_000
+    file.write_text(json.dumps(plan))
+
+
+def test_a_reader_with_entries_in_hand_is_not_known_to_be_idle(orders, capsys):
+    orders.xreadgroup("archive", "c", {"orders": ">"}, count=20)
+    assert main(["trim", orders.url, "--execute", "--ignore-idle", "0s:archive"]) == 2
+    assert "it has entries in hand, and since when it is idle is not known" in capsys.readouterr().err
+    assert orders.xlen("orders") == 100
+
+
+def test_a_group_that_was_just_made_is_not_known_to_be_idle(redis, capsys):
+    long_ago = int(time.time() * 1000) - 10 * 86_400_000
+    for number in range(100):
+        redis.xadd("orders", {"a": "x"}, id=f"{long_ago + number}-0")
+    redis.xgroup_create("orders", "search", "$")
+    redis.xgroup_create("orders", "new", "0")
+    assert main(["trim", redis.url, "--execute", "--ignore-idle", "7d:new"]) == 2
+    assert "since when it is idle is not known" in capsys.readouterr().err
+    assert redis.xlen("orders") == 100
+
+
+def test_an_old_plan_shows_that_a_reader_is_idle(orders, tmp_path, capsys):
+    orders.xreadgroup("archive", "c", {"orders": ">"}, count=20)
+    words = ["--ignore-idle", "7d:archive", *planned(orders.url, tmp_path / "plan", capsys)]
+    assert main(["trim", orders.url, "--execute", *words]) == 2
+    assert "is not known" in capsys.readouterr().err
+    grown_older(tmp_path / "plan", 8)
+    assert main(["trim", orders.url, "--execute", *words]) == 0
+    assert "archive is ignored, idle for 8 d" in capsys.readouterr().out
+    assert first(orders) == "71-0"
+
+
+@pytest.mark.parametrize("number", ["41-0", "50-0"])
+def test_a_reader_that_has_acknowledged_since_an_old_plan_is_not_idle(orders, tmp_path, capsys, number):
+    orders.xreadgroup("archive", "c", {"orders": ">"}, count=20)
+    words = ["--ignore-idle", "7d:archive", *planned(orders.url, tmp_path / "plan", capsys)]
+    grown_older(tmp_path / "plan", 8)
+    orders.xack("orders", "archive", number)
+    assert main(["trim", orders.url, "--execute", *words]) == 2
+    assert "it is not as it was in the plan" in capsys.readouterr().err
+    assert orders.xlen("orders") == 100
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"time_us": 1, "steps": [{}]}'])
+def test_a_file_that_is_no_plan_is_one_line(orders, tmp_path, capsys, text):
+    (tmp_path / "plan").write_text(text)
+    assert main(["trim", orders.url, "--plan", "--unmoved-since", str(tmp_path / "plan")]) == 2
+    assert "is no plan" in capsys.readouterr().err
+    assert main(["trim", orders.url, "--plan", "--unmoved-since", str(tmp_path / "none")]) == 2
+    assert "cannot read the plan" in capsys.readouterr().err
+
+
+def test_an_acknowledgement_after_the_plan_ends_idleness(orders, tmp_path, capsys):
+    orders.xreadgroup("archive", "c", {"orders": ">"}, count=20)
+    from stablecast.cli.trim import _earlier
+
+    planned(orders.url, tmp_path / "plan", capsys)
+    grown_older(tmp_path / "plan", 8)
+    with open_source(orders.url) as source:
+        (step,) = plan_of([source.take()], {"archive": 60.0}, _earlier(tmp_path / "plan")).steps
+        orders.xack("orders", "archive", "50-0")
+        done = trimming.execute(source, step)
+    assert (done.deleted, done.instead_of) == (40, "archive")
+
+
+LARGEST = f"{2**64 - 1}-{2**64 - 1}"
+
+
+def test_a_group_beyond_all_names_is_no_trouble(orders, capsys):
+    orders.xgroup_create("orders", "far", LARGEST)
+    assert main(["trim", orders.url, "--execute"]) == 0
+    assert "40 deleted" in capsys.readouterr().out
+    assert first(orders) == "41-0"
+
+
+def test_after_the_largest_name_nothing_is_trimmed(redis, capsys):
+    redis.xadd("orders", {"a": "x"}, id=LARGEST)
+    redis.xgroup_create("orders", "g", "$")
+    assert main(["trim", redis.url, "--execute"]) == 0
+    assert "there is no name after its last one; nothing is deleted" in capsys.readouterr().out
+    assert redis.xlen("orders") == 1
+
+
+def test_without_the_right_to_count_nothing_is_trimmed(orders, capsys):
+    rights = [one for one in LOOKING if one != "+xrange"]
+    orders.execute_command("ACL", "SETUSER", "looker", "on", ">p", "~*", "-@all", *rights, *TRIMMING)
+    try:
+        assert main(["trim", orders.url.replace("//", "//looker:p@"), "--execute"]) == 1
+        told = capsys.readouterr()
+        assert "its entries could not be read; nothing is deleted" in told.out
+        assert "no rights" in told.err
+        assert orders.xlen("orders") == 100
+    finally:
+        orders.acl_deluser("looker")
+
+
+def test_names_that_are_no_text_are_trimmed_by_their_bytes(redis, capsys):
+    key, group = b"k\xff", b"g\xfe"
+    fill(redis, 10, key)
+    fill(redis, 10, "k\\xff")  # what the key looks like when it is shown
+    for one in (key, "k\\xff"):
+        redis.xgroup_create(one, group, "$" if one == key else "0")
+    assert main(["trim", redis.url, "--execute"]) == 0
+    assert "10 deleted" in capsys.readouterr().out
+    assert (redis.xlen(key), redis.xlen("k\\xff")) == (0, 10)
+
+
+def test_a_group_whose_name_is_no_text_can_be_ignored(redis):
+    fill(redis, 10)
+    for group in (b"g\xfe", "other"):
+        redis.xgroup_create("orders", group, "0")
+    redis.xreadgroup(b"g\xfe", "c", {"orders": ">"}, count=1, noack=True)
+    redis.xreadgroup("other", "c", {"orders": ">"}, count=5, noack=True)
+    assert main(["trim", redis.url, "--execute", "--ignore-idle", "0s:g\\xfe"]) == 0
+    assert redis.xlen("orders") == 5
+
+
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
@@ -135,14 +267,28 @@ def test_a_trim_without_the_rights_is_one_line_and_deletes_nothing(orders, capsy
         url = orders.url.replace("//", "//looker:p@")
         assert main(["trim", url, "--plan"]) == 0
         assert main(["trim", url, "--execute"]) == 1
-        (line,) = capsys.readouterr().err.splitlines()
+        told = capsys.readouterr()
+        (line,) = told.err.splitlines()
         assert "no rights" in line
+        assert "orders: nothing was deleted" in told.out
         assert orders.xlen("orders") == 100
         orders.execute_command("ACL", "SETUSER", "looker", *TRIMMING)
         assert main(["trim", url, "--execute"]) == 0
         assert orders.xlen("orders") == 60
     finally:
         orders.acl_deluser("looker")
+
+
+def test_a_replica_that_only_reads_says_that_nothing_was_deleted(tmp_path, capsys):
+    with redis_server(tmp_path / "server") as process, Redis(port=process.port) as client:
+        fill(client, 10)
+        client.xgroup_create("orders", "g", "$")
+        client.replicaof("127.0.0.1", "1")
+        assert main(["trim", process.url, "--execute"]) == 1
+        told = capsys.readouterr()
+        assert "orders: nothing was deleted" in told.out
+        assert "READONLY" in told.err or "read only" in told.err
+        assert client.xlen("orders") == 10
 
 
 @pytest.mark.parametrize("words", [[], ["--plan", "--execute"]])

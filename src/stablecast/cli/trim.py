@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,9 +12,11 @@ import typer
 from stablecast.cli.output import DONE, FOUND_FAILURE, complain
 from stablecast.errors import InvalidInput
 
+WAITING_NAMES = 10
+
 if TYPE_CHECKING:
     from stablecast.holdback.sources.base import Source
-    from stablecast.holdback.trimming.plan import Done, Plan, Step
+    from stablecast.holdback.trimming.plan import Done, Earlier, Plan, Step
 
 
 def trim_command(
@@ -29,6 +32,14 @@ def trim_command(
         typer.Option(
             metavar="TIME:NAME",
             help="Do not wait for this reader if it was idle for so long, as 7d:archive; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    unmoved_since: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="An earlier plan (--plan --json): ignore a reader only if it is as it was then.",
             show_default=False,
         ),
     ] = None,
@@ -50,11 +61,12 @@ def trim_command(
     if not 0 < timeout_s < float("inf"):
         raise InvalidInput(f"--timeout-s {timeout_s} (accepted: seconds above 0)")
     ignore = _ignore(ignore_idle or [])
+    earlier = None if unmoved_since is None else _earlier(unmoved_since)
     source = open_source(url, timeout_s=timeout_s)
     try:
         snapshot = source.take()
         check_system(snapshot.system)
-        planned = plan_of([snapshot], ignore)
+        planned = plan_of([snapshot], ignore, earlier)
         done: list[Done | None] = [None] * len(planned.steps)
         if execute:
             run = executor(snapshot.system)
@@ -73,13 +85,31 @@ def trim_command(
 
 def _executed(run: Callable[[Source, Step], Done], source: Source, step: Step) -> Done:
     """Execute one step; should that fail, say so and go on to tell what was done before."""
-    from stablecast.holdback.sources.base import CannotAsk
+    from stablecast.holdback.sources.base import CannotAsk, Refused
     from stablecast.holdback.trimming.plan import Done
 
     try:
         return run(source, step)
     except CannotAsk as error:
-        return Done(0, "", None, failed=str(error))
+        return Done(0, "", None, failed=str(error), nothing=isinstance(error, Refused))
+
+
+def _earlier(file: Path) -> Earlier:
+    """Read the marks of an earlier plan."""
+    from stablecast.holdback.trimming.plan import Earlier
+
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        marks = {
+            (step["group"], step["source"], one["member"]): dict(one["mark"])
+            for step in told["steps"]
+            for one in step["readers"]
+        }
+        return Earlier(str(file), int(told["time_us"]), marks)
+    except OSError as error:
+        raise InvalidInput(f"cannot read the plan '{file}': {error.strerror}") from None
+    except (ValueError, TypeError, LookupError):
+        raise InvalidInput(f"'{file}' is no plan (accepted: what trim --plan --json printed)") from None
 
 
 def _ignore(words: list[str]) -> dict[str, float]:
@@ -106,6 +136,8 @@ def _tell(plan: Plan, done: list[Done | None]) -> None:
             empty += 1
             if step.refused:
                 print(f"{step.log.name}: {step.refused}; nothing is deleted")
+            elif by := step.found.waiting_for:
+                print(f"{step.log.name}: nothing is deleted, since {_named(by)} what is kept")
             continue
         print(_line(step, result))
         for reason in reasons(step):
@@ -117,6 +149,15 @@ def _tell(plan: Plan, done: list[Done | None]) -> None:
         print(kafka_command(plan.steps[0].snapshot.server))
 
 
+def _named(blockers: tuple[str, ...]) -> str:
+    """Name those who are waited for, at most ten."""
+    names = ", ".join(blockers[:WAITING_NAMES])
+    more = len(blockers) - WAITING_NAMES
+    return (
+        f"{names} need{'s' if len(blockers) == 1 else ''}" if more <= 0 else f"{names} and {more:,} more need"
+    )
+
+
 def _line(step: Step, done: Done | None) -> str:
     from stablecast.holdback.units import amount_text
 
@@ -124,7 +165,9 @@ def _line(step: Step, done: Done | None) -> str:
     if done is None:
         return f"{name}: {amount_text(step.goes)} would go, everything {step.log.numbering.up_to(step.up_to)}"
     if done.failed:
-        return f"{name}: it is not known whether anything was deleted"
+        return f"{name}: " + (
+            "nothing was deleted" if done.nothing else "it is not known whether anything was deleted"
+        )
     if done.refused:
         return f"{name}: {done.refused}; nothing is deleted"
     less = f"; less than planned, since {done.instead_of} needs it" if done.instead_of else ""
@@ -136,13 +179,14 @@ def _plain(plan: Plan, done: list[Done | None]) -> dict[str, Any]:
 
     return {
         "steps": [_plain_step(step, result) for step, result in zip(plan.steps, done, strict=True)],
+        "time_us": min((step.snapshot.time_us for step in plan.steps), default=0),
         "kafka_file": kafka_file(plan),
         "problems": list(plan.problems),
     }
 
 
 def _plain_step(step: Step, done: Done | None) -> dict[str, Any]:
-    from stablecast.holdback.trimming.plan import reasons
+    from stablecast.holdback.trimming.plan import mark_of, reasons
 
     text = step.log.numbering.text
     return {
@@ -162,9 +206,13 @@ def _plain_step(step: Step, done: Done | None) -> dict[str, Any]:
             }
             for one in step.ignored
         ],
+        "readers": [
+            {"member": one.member, "mark": dict(mark_of(one))} for one in step.log.readers if one.holds
+        ],
         "deleted": None if done is None else done.deleted,
         "first_kept": None if done is None else done.first_kept,
         "waited_for": None if done is None else done.instead_of,
         "refused_now": None if done is None else done.refused,
         "failed": None if done is None else done.failed,
+        "nothing_deleted": done is not None and done.nothing,
     }

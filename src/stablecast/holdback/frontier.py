@@ -133,7 +133,7 @@ def _standing(log: Log, reader: Reader, holding: list[Reader], stable: int, held
         without_seq=without_seq,
         frees=held.less(left) if goes_free else NOTHING,
         next_blockers=after,
-        lost=reader.holds and reached < min(log.first_seq, log.head + 1) - 1,
+        lost=reader.lost or (reader.holds and reached < min(log.first_seq, log.head + 1) - 1),
     )
 
 

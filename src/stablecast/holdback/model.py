@@ -4,7 +4,8 @@ Theory
     A log hands out numbers that only rise.  Its *head* is the last one.  A reader's *position* says that the
     reader has everything up to that number and will never ask for it again; it is the papers' array R, with
     one entry for each log.  Sources are careful in one direction only: a position may be too low, never too
-    high, so that whatever is called safe to delete is safe.
+    high, so that whatever is called safe to delete is safe.  Where a system tells only what a reader was
+    sent, ``unsure`` of the reader says so, and what is called safe is not: ``trim`` refuses the log.
 What a source makes sure of
     A log's ``first_seq`` is read no later than its readers' positions, and these no later than its head.  So
     no reader looks as if it were beyond the head, and whoever lacks what ``first_seq`` says is gone really
@@ -72,6 +73,15 @@ class Reader:
     """Whether the system keeps anything for it; a slot that is lost, for example, holds nothing."""
     details: Mapping[str, str | int | bool | None] = field(default_factory=dict)
     """The system's own words about it."""
+    key: bytes | None = None
+    """Its name as the system has it, where a name may be any bytes."""
+    unsure: str | None = None
+    """Why it is not known what it has: its position is then what it was sent, and may be too high."""
+    in_hand: bool = False
+    """Whether it may be at work without being heard of, on entries that it took."""
+    lost: bool = False
+    """Whether the system itself says, or its counts prove, that numbers went before the reader had them.  A
+    slot that is lost holds nothing; its position is the last that is known of it, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,12 @@ class Log:
     rate: Rate | None = None
     """How fast it has grown until now, as the system tells."""
     details: Mapping[str, str | int | bool | None] = field(default_factory=dict)
+    key: bytes | None = None
+    """The source as the system has it, where a name may be any bytes."""
+    untrimmable: str | None = None
+    """Why nothing of it is to be trimmed, whatever the frontier."""
+    remarks: tuple[str, ...] = ()
+    """What has to be known about its frontier, a line each."""
 
     @property
     def name(self) -> str:

@@ -16,6 +16,10 @@ class CannotAsk(InvalidInput):
     """A system cannot be asked at all: it does not answer, or it refuses; the message says who and why."""
 
 
+class Refused(CannotAsk):
+    """A system has said no: nothing was done."""
+
+
 class Source(Protocol):
     """One system; connected when it is made, or at the first snapshot."""
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ class KafkaSource(Closing):
         self._errors: list[str] = []
         self._config = _config(address) | {"error_cb": self._note}
         self._admin: Any = None
+        self._listed = True
+        """Whether all groups were listed that there are."""
 
     def _note(self, error: Any) -> None:
         self._errors.append(error.str())
@@ -87,9 +90,12 @@ class KafkaSource(Closing):
             self._admin = self._admin or AdminClient(self._config)
             now_us = time.time_ns() // 1000
             places = self._places(problems)
+            if not places:
+                return Snapshot(self.address.server, "kafka", now_us, (), problems=tuple(problems))
             first = self._offsets(places, EARLIEST, problems)
             states = self._states(problems)
             commits = self._commits(states, places, problems)
+            unknown = self._unknown(states, commits, problems)
             last = self._offsets(places, LATEST, problems)
             told = sorted(first.keys() & last.keys())
             since = self._times(told, first, last, commits)
@@ -97,10 +103,16 @@ class KafkaSource(Closing):
             why = self._errors[-1] if self._errors else error.args[0].str()
             raise CannotAsk(f"cannot ask {self.address.server}: {why}") from None
         readers = _readers_of_topics(commits)
-        logs = (
+        logs = [
             self._log(place, first[place], last[place], readers.get(place[0], ()), states, commits, since)
             for place in told
-        )
+        ]
+        if unknown:
+            why_not = f"what is committed is not known of {', '.join(unknown)}"
+            logs = [replace(log, untrimmable=why_not) for log in logs]
+        if self.groups:
+            only = (f"only these groups were asked: {', '.join(self.groups)}",)
+            logs = [replace(log, remarks=only) for log in logs]
         return Snapshot(self.address.server, "kafka", now_us, tuple(logs), problems=tuple(problems))
 
     def _places(self, problems: list[str]) -> list[Place]:
@@ -131,12 +143,35 @@ class KafkaSource(Closing):
         """Return the groups, each with whether anybody is in it, if the broker tells."""
         if self.groups:
             return {name: self._described(name) for name in self.groups}
-        listed = self._admin.list_consumer_groups(request_timeout=self.timeout_s).result()
-        problems += [f"groups of {self.address.server}: {error}" for error in listed.errors]
+        try:
+            listed = self._admin.list_consumer_groups(request_timeout=self.timeout_s).result()
+        except KafkaException as error:
+            raise CannotAsk(
+                f"cannot ask {self.address.server} for its groups: {error.args[0].str()}"
+                " (accepted: ?group= with their names)"
+            ) from None
+        self._listed = not listed.errors
+        problems += [
+            f"groups of {self.address.server}: {_said(error)} (accepted: ?group= with their names)"
+            for error in listed.errors
+        ]
         return {
             one.group_id: None if one.state is None else one.state not in (EMPTY, DEAD)
             for one in listed.valid
         }
+
+    def _unknown(
+        self,
+        groups: Iterable[str],
+        commits: Mapping[str, Mapping[Place, int]],
+        problems: list[str],
+    ) -> list[str]:
+        """Return of whom nothing is known: groups that gave no answer, and named ones without a commit."""
+        for name in self.groups:
+            if name in commits and not commits[name]:
+                problems.append(f"{self.address.server} has no commits of a group '{name}' of these topics")
+        missing = [name for name in groups if name not in commits or (self.groups and not commits[name])]
+        return missing if self._listed else [*missing, "groups that could not be listed"]
 
     def _described(self, name: str) -> bool | None:
         answer = self._admin.describe_consumer_groups([name], request_timeout=self.timeout_s)[name]
@@ -241,6 +276,11 @@ class KafkaSource(Closing):
             sent=Amount(last),
             details={"low_watermark": first, "log_end": last},
         )
+
+
+def _said(error: Any) -> str:
+    """Return what a broker said, which the client gives bare or in an exception."""
+    return str((error.args[0] if isinstance(error, KafkaException) else error).str())
 
 
 def _names(*texts: str) -> list[str]:

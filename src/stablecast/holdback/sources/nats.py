@@ -2,8 +2,9 @@
 
 Theory
     A consumer's ``ack_floor.stream_seq`` is the number up to which it has acknowledged every message that it
-    gets.  With the policy ``none`` it follows what was delivered, and with ``all`` one acknowledgement stands
-    for all before.  In each case the consumer never asks for anything up to it again: it is its position.  A
+    gets; with the policy ``all`` one acknowledgement stands for all before.  The consumer never asks for
+    anything up to it again: it is its position.  With the policy ``none`` the number follows what the server
+    has sent, which its reader may never have got: what it has is not known, and ``unsure`` says so.  A
     consumer with nothing pending, neither to be delivered (``num_pending``) nor to be acknowledged
     (``num_ack_pending``), has everything; with a filter its floor may stay at the last message of its own.
     Its position is then the last number that the stream had *before* it was asked.
@@ -13,25 +14,34 @@ Order
 Retention
     With retention ``interest`` or ``workqueue`` the server itself deletes what is acknowledged; with
     ``limits`` it deletes by age and size, whoever has read.  ``max_bytes`` and ``max_msgs`` are the room.
+    Only a stream with ``limits`` may be trimmed: a work queue keeps what no consumer's filter covers, for
+    workers that are not there yet.  Where no consumer gets all of a stream with ``limits``, the subjects are
+    asked for, and those that nobody gets are told.
+Mirrors and sources
+    A mirror has the numbers of its stream, so its own last one is its position.  A stream that sources
+    another one has numbers of its own, and its lag is as old as its connection: it is not known what it has.
+    Those of other accounts and of other servers, leaf nodes for example, are not seen.
 Counts
     Numbers of deleted messages stay, so an amount is at most the difference of numbers.  It is exact if
     nothing was deleted in the middle.  Bytes are a share of the stream's bytes.
 Rights
     Publish to ``$JS.API.STREAM.LIST``, ``$JS.API.CONSUMER.LIST.*`` and, for times,
     ``$JS.API.STREAM.MSG.GET.*``; subscribe to ``_INBOX.>``.  Times are left out where the last is refused.
+    Subjects need ``$JS.API.STREAM.INFO.*``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import nats
+from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError, NoServersError
 
@@ -39,7 +49,17 @@ from stablecast.errors import InvalidInput
 from stablecast.holdback.addresses import Address
 from stablecast.holdback.model import Log, Snapshot
 from stablecast.holdback.sources.base import TIMEOUT_S, CannotAsk, Closing
-from stablecast.holdback.sources.nats_logs import Told, floor_of, log_of, microseconds
+from stablecast.holdback.sources.base import Refused as Certain
+from stablecast.holdback.sources.nats_logs import (
+    Copy,
+    Told,
+    copies_of,
+    filters_of,
+    floor_of,
+    log_of,
+    microseconds,
+    unheard,
+)
 
 OPTIONS = ("stream", "creds", "nkey", "token", "timeout_s")
 AT_ONCE = 32
@@ -58,6 +78,22 @@ def open_source(address: Address, timeout_s: float | None) -> NatsSource:
 
 class Refused(Exception):
     """JetStream answered with an error."""
+
+
+class Replied(Refused):
+    """JetStream itself has said no."""
+
+
+class _Secure(Client):
+    """A client that sends nothing before the connection is encrypted."""
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        if not (info.get("tls_required") or info.get("tls_available")):
+            if self._transport:
+                self._transport.close()  # type: ignore[no-untyped-call]
+            raise NatsError("the server does not offer TLS (accepted: nats:// without)")
+        info["tls_required"] = True
+        await super()._process_info(info, initial_connection=initial_connection)
 
 
 class NatsSource(Closing):
@@ -85,7 +121,30 @@ class NatsSource(Closing):
         try:
             return asyncio.run(purging())
         except (NatsError, Refused, OSError, TimeoutError) as error:
-            raise CannotAsk(f"cannot purge {self.address.server}/{stream}: {reason(error)}") from None
+            certain = isinstance(error, Replied) or "stream.purge" in str(error).lower()
+            raise (Certain if certain else CannotAsk)(
+                f"cannot purge {self.address.server}/{stream}: {reason(error)}"
+            ) from None
+
+    def look_again(self, stream: str) -> Log | None:
+        """Return one stream as it is now, without its mirrors; None if it is gone."""
+
+        async def looking() -> Log | None:
+            async with self._asking() as asking:
+                now_us = time.time_ns() // 1000
+                try:
+                    told = await asking.told(await asking.ask(f"STREAM.INFO.{stream}"))
+                    state = (await asking.ask(f"STREAM.INFO.{stream}"))["state"]
+                except Replied as error:
+                    if "not found" in str(error):
+                        return None
+                    raise
+                return log_of(self.address.server, told, state, now_us)
+
+        try:
+            return asyncio.run(looking())
+        except (NatsError, Refused, OSError, TimeoutError) as error:
+            raise Certain(f"cannot ask {self.address.server}/{stream}: {reason(error)}") from None
 
     @asynccontextmanager
     async def _asking(self) -> AsyncIterator[_Asking]:
@@ -110,8 +169,13 @@ class NatsSource(Closing):
             now_us = time.time_ns() // 1000
             first = [stream async for stream in asking.streams()]
             wanted = [one for one in first if not self.names or one["config"]["name"] in self.names]
-            logs, problems = await self._logs(asking, wanted, now_us)
+            logs, problems = await self._logs(asking, wanted, copies_of(first), now_us)
             missing = set(self.names) - {one["config"]["name"] for one in first}
+            if asking.missing:
+                unheard = f"streams that do not answer: {', '.join(sorted(asking.missing))}"
+                problems.append(f"{self.address.server}: {unheard}")
+                logs = [replace(log, untrimmable=unheard) for log in logs]
+            missing -= asking.missing
             problems += [f"{self.address.server} has no stream '{name}'" for name in sorted(missing)]
             return Snapshot(self.address.server, "jetstream", now_us, tuple(logs), problems=tuple(problems))
 
@@ -122,8 +186,11 @@ class NatsSource(Closing):
             more["user_credentials"] = options["creds"]
         if "nkey" in options:
             more["nkeys_seed"] = options["nkey"]
-        return await asyncio.wait_for(
-            nats.connect(
+        if address.scheme == "tls":
+            more["tls"] = ssl.create_default_context()
+        client = _Secure() if address.scheme == "tls" else Client()
+        await asyncio.wait_for(
+            client.connect(
                 address.server if address.port else f"{address.server}:4222",
                 name="stablecast",
                 user=address.user,
@@ -131,15 +198,16 @@ class NatsSource(Closing):
                 connect_timeout=max(1, round(self.timeout_s)),
                 allow_reconnect=False,
                 max_reconnect_attempts=1,  # 0 would be for ever
-                reconnect_time_wait=0.05,
+                reconnect_time_wait=0.05,  # type: ignore[arg-type]
                 error_cb=note,
                 **more,
             ),
             self.timeout_s,
         )
+        return client
 
     async def _logs(
-        self, asking: _Asking, streams: Sequence[Reply], now_us: int
+        self, asking: _Asking, streams: Sequence[Reply], copies: Mapping[str, Sequence[Copy]], now_us: int
     ) -> tuple[list[Log], list[str]]:
         """Ask for the consumers of each stream, then for the streams again."""
         gate, problems = asyncio.Semaphore(AT_ONCE), []
@@ -147,7 +215,7 @@ class NatsSource(Closing):
         async def told_of(stream: Reply) -> Told | None:
             async with gate:
                 try:
-                    return await asking.told(stream)
+                    return await asking.told(stream, copies.get(stream["config"]["name"], ()))
                 except (NatsError, Refused, TimeoutError) as error:
                     problems.append(
                         f"stream '{stream['config']['name']}' of {self.address.server}: {reason(error)}"
@@ -155,6 +223,9 @@ class NatsSource(Closing):
                     return None
 
         told = [one for one in await asyncio.gather(*map(told_of, streams)) if one is not None]
+        problems += [
+            f"stream '{one.name}' of {self.address.server}: {unheard(one)}" for one in told if one.missing
+        ]
         try:
             last = {one["config"]["name"]: one["state"] async for one in asking.streams()}
         except (NatsError, Refused, TimeoutError) as error:
@@ -174,6 +245,8 @@ class _Asking:
     timeout_s: float
     said: list[str]
     """What the server said beside its replies: refused rights, for example."""
+    missing: set[str] = field(default_factory=set)
+    """Streams that a cluster has, and that do not answer."""
 
     async def ask(self, subject: str, **words: Any) -> Reply:
         """Return a reply, or raise what it says went wrong."""
@@ -182,14 +255,14 @@ class _Asking:
                 f"$JS.API.{subject}", json.dumps(words).encode(), timeout=self.timeout_s
             )
         except NoRespondersError:
-            raise Refused("there is no JetStream, or no right to ask it") from None
+            raise Replied("there is no JetStream, or no right to ask it") from None
         except (NatsError, TimeoutError):
             if self.said:
                 raise Refused(self.said[-1]) from None
             raise
         reply: Reply = json.loads(message.data)
         if "error" in reply:
-            raise Refused(reply["error"].get("description", "error"))
+            raise Replied(reply["error"].get("description", "error"))
         return reply
 
     async def streams(self) -> AsyncIterator[Reply]:
@@ -197,22 +270,44 @@ class _Asking:
         offset, total = 0, 1
         while offset < total:
             page = await self.ask("STREAM.LIST", offset=offset)
+            self.missing |= set(page.get("missing") or ())
             for one in page["streams"] or ():
                 yield one
             offset, total = offset + page["limit"], page["total"]
 
-    async def told(self, stream: Reply) -> Told:
+    async def told(self, stream: Reply, copies: Sequence[Copy] = ()) -> Told:
         """Return a stream with its consumers."""
         name, offset, total = stream["config"]["name"], 0, 1
         consumers: list[Reply] = []
+        missing: list[str] = []
         while offset < total:
             page = await self.ask(f"CONSUMER.LIST.{name}", offset=offset)
             consumers += page["consumers"] or []
+            missing += page.get("missing") or []
             offset, total = offset + page["limit"], page["total"]
         state = stream["state"]
-        floors = sorted({floor_of(one, state["last_seq"]) for one in consumers})
+        floors = sorted(
+            {floor_of(one, state["last_seq"]) for one in consumers}
+            | {one.position for one in copies if one.position is not None}
+        )
         times = await self._times(name, [one for one in floors if one < state["last_seq"]], state)
-        return Told(name, stream["config"], state, consumers, times)
+        named = {one for consumer in consumers for one in filters_of(consumer)}
+        all_got = (
+            copies
+            or not all(map(filters_of, consumers))
+            or named >= set(stream["config"].get("subjects") or [">"])
+        )
+        subjects = {} if all_got or not consumers else await self._subjects(name)
+        return Told(name, stream["config"], state, consumers, times, copies, subjects, missing)
+
+    async def _subjects(self, name: str) -> Reply | None:
+        """Return how many messages are kept of each subject; None without the right, or if they are many."""
+        try:
+            page = await self.ask(f"STREAM.INFO.{name}", subjects_filter=">")
+        except (NatsError, Refused, TimeoutError):
+            return None
+        found: Reply = page["state"].get("subjects") or {}
+        return found if page.get("total", 0) <= len(found) else None
 
     async def _times(
         self, name: str, floors: Iterable[int], state: Reply

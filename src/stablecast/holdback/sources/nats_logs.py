@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,66 @@ class Told:
     consumers: Sequence[Reply]
     times: Mapping[int, tuple[int, int | None]]
     """For a position the next message that there is, and when it came."""
+    copies: Sequence[Copy] = ()
+    """Streams that take from this one."""
+    subjects: Mapping[str, int] | None = field(default_factory=dict)
+    """How many messages are kept of each subject, where no consumer gets all; None if that is not known."""
+    missing: Sequence[str] = ()
+    """Consumers that a cluster has, and that do not answer."""
+
+
+def unheard(told: Told) -> str:
+    """Name the consumers that do not answer."""
+    return f"consumers that do not answer: {', '.join(told.missing)}"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A stream of the same account that mirrors another one, or sources it."""
+
+    kind: str
+    name: str
+    position: int | None
+    """The last number that it has; None if that is not known."""
+    lag: int | None
+    away: bool
+    """Whether it may be another stream of the same name that it takes from, of another account or domain."""
+
+
+SOURCED = "what a stream that sources it has is not known"
+SENT = "it acknowledges nothing (ack_policy none), so what it has is not known"
+
+
+def copies_of(streams: Sequence[Reply]) -> dict[str, list[Copy]]:
+    """Return for each stream those that mirror or source it, or one of its name elsewhere."""
+    found: dict[str, list[Copy]] = {}
+    for one in streams:
+        config, told = one["config"], {each["name"]: each for each in one.get("sources") or ()}
+        mirror = config.get("mirror")
+        taken = [("mirror", mirror, one["state"]["last_seq"])] if mirror else []
+        taken += [("source", each, None) for each in config.get("sources") or ()]
+        for kind, what, position in taken:
+            if what["name"] != config["name"]:
+                lag = told.get(what["name"], {}).get("lag")
+                copy = Copy(kind, config["name"], position, lag, bool(what.get("external")))
+                found.setdefault(what["name"], []).append(copy)
+    return found
+
+
+def filters_of(consumer: Reply) -> list[str]:
+    """Return the subjects that a consumer gets; none if it gets all."""
+    config = consumer["config"]
+    named = config.get("filter_subjects") or list(filter(None, [config.get("filter_subject")]))
+    return [] if ">" in named else named
+
+
+def covers(wanted: str, subject: str) -> bool:
+    """Tell whether a filter, which may have wildcards, lets a subject through."""
+    words, given = wanted.split("."), subject.split(".")
+    if words[-1] == ">" and len(given) >= len(words):
+        words, given = words[:-1], given[: len(words) - 1]
+    same = zip(words, given, strict=False)
+    return len(words) == len(given) and all(one in ("*", two) for one, two in same)
 
 
 def floor_of(consumer: Reply, last_seq: int) -> int:
@@ -42,7 +102,10 @@ def log_of(server: str, told: Told, state: Reply, now_us: int) -> Log:
         source=told.name,
         head=state["last_seq"],
         first_seq=told.state["first_seq"] or 1,
-        readers=tuple(_reader(one, told, state) for one in told.consumers),
+        readers=(
+            *(_reader(one, told, state) for one in told.consumers),
+            *(_copying(one, told, state) for one in told.copies if not one.away),
+        ),
         kept=Amount(state["messages"], state["bytes"]),
         kept_since_us=since,
         sent=Amount(state["last_seq"]),
@@ -53,7 +116,60 @@ def log_of(server: str, told: Told, state: Reply, now_us: int) -> Log:
             "num_deleted": state.get("num_deleted", 0),
             "max_age": told.config.get("max_age", 0),
         },
+        untrimmable=_untrimmable(told),
+        remarks=_uncovered(told),
     )
+
+
+NAMED = 5
+"""So many subjects that nobody gets are named."""
+
+
+def _uncovered(told: Told) -> tuple[str, ...]:
+    """Tell which subjects are kept that no consumer gets."""
+    if told.subjects is None:
+        return ("which subjects no consumer gets is not known: there is no right to ask",)
+    filters = [one for consumer in told.consumers for one in filters_of(consumer)]
+    alone = {
+        subject: count
+        for subject, count in sorted(told.subjects.items())
+        if not any(covers(one, subject) for one in filters)
+    }
+    if not alone:
+        return ()
+    names = ", ".join(list(alone)[:NAMED]) + (
+        f" and {len(alone) - NAMED:,} more" if len(alone) > NAMED else ""
+    )
+    return (f"no consumer gets {names} (messages kept: {sum(alone.values()):,})",)
+
+
+def _copying(copy: Copy, told: Told, state: Reply) -> Reader:
+    """Return a mirror, or a stream that sources this one, as a reader."""
+    last, position = told.state["last_seq"], copy.position
+    if position is None and copy.lag is not None:
+        position = max(0, last - copy.lag)
+    position = None if position is None else min(position, last)
+    reached = told.state["first_seq"] - 1 if position is None else position
+    following = told.times.get(reached)
+    return Reader(
+        member=f"{copy.kind} {copy.name}",
+        position=position,
+        exact=reached >= state["last_seq"] or (following is not None and following[0] == reached + 1),
+        behind=_behind(reached, state),
+        behind_since_us=following[1] if following and reached < state["last_seq"] else None,
+        details={"kind": copy.kind, "stream": copy.name, "lag": copy.lag},
+        unsure=SOURCED if copy.kind == "source" else None,
+    )
+
+
+def _untrimmable(told: Told) -> str | None:
+    """Return why a stream must not be trimmed, whatever its consumers have."""
+    if (retention := told.config["retention"]) != "limits":
+        return f"with retention {retention} the server itself deletes what is done"
+    if told.missing:
+        return unheard(told)
+    away = [one.name for one in told.copies if one.away]
+    return f"it is not known whether {away[0]} takes from it" if away else None
 
 
 def _reader(consumer: Reply, told: Told, state: Reply) -> Reader:
@@ -86,7 +202,9 @@ def _reader(consumer: Reply, told: Told, state: Reply) -> Reader:
             "ack_policy": config.get("ack_policy"),
             "filter_subjects": " ".join(filters),
             "durable": bool(config.get("durable_name")),
+            "deliveries": consumer["delivered"]["consumer_seq"],
         },
+        unsure=SENT if config.get("ack_policy") == "none" else None,
     )
 
 
@@ -100,7 +218,8 @@ def _connected(consumer: Reply, config: Reply) -> bool | None:
 def _behind(position: int, state: Reply) -> Amount:
     """Return what is kept above a position."""
     items = min(state["messages"], max(0, state["last_seq"] - position))
-    return Amount(items, state["bytes"] * items // max(1, state["messages"]))
+    guessed = bool(items and state.get("num_deleted") and position >= state["first_seq"])
+    return Amount(items, state["bytes"] * items // max(1, state["messages"]), guessed)
 
 
 def _room(config: Reply, state: Reply) -> Room | None:

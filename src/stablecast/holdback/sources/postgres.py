@@ -12,7 +12,8 @@ What else a slot holds
     as a detail.
 Slots that hold nothing
     A physical slot that was never used has no ``restart_lsn``.  A slot whose ``wal_status`` is ``lost`` has
-    nothing left to hold: the server has deleted what it needed.
+    nothing left to hold: the server has deleted what it needed.  The last that is known of it is
+    ``restart_lsn`` where that is left, or what a logical reader has confirmed.
 Times
     The log has no times.  The file of 16 MB that a position lies in was written last at some time, and the
     position no later: ``behind_since_us`` is that time, and a slot may be behind for longer.
@@ -220,9 +221,10 @@ def _log(
 
 def _reader(row: Any, files: _Files | None, decoded: Mapping[str, bool]) -> Reader:
     _, head, slot, behind, reply_us, application, age = row
-    restart = slot["restart_lsn"]
+    lost = slot["wal_status"] == "lost"
+    restart = slot["restart_lsn"] or (slot["confirmed_flush_lsn"] if lost else None)
     position = None if restart is None else min(parse_lsn(restart), parse_lsn(head))
-    lacks = position is not None and behind > 0
+    lacks = position is not None and behind is not None and behind > 0
     return Reader(
         member=slot["slot_name"],
         position=position,
@@ -230,8 +232,9 @@ def _reader(row: Any, files: _Files | None, decoded: Mapping[str, bool]) -> Read
         behind_since_us=files.written(position) if files and lacks and position is not None else None,
         connected=slot["active"],
         seen_us=reply_us or _inactive_us(slot),
-        never_read=not slot["active"] and not decoded.get(slot["slot_name"], restart is not None),
-        holds=restart is not None and slot["wal_status"] != "lost",
+        never_read=not (slot["active"] or lost or decoded.get(slot["slot_name"], restart is not None)),
+        holds=restart is not None and not lost,
+        lost=lost,
         details={word: slot.get(word) for word in WORDS}
         | {"catalog_xmin_age": age, "application_name": application},
     )

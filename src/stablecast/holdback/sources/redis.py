@@ -18,6 +18,9 @@ Why a second look
 Pending entries that are gone
     Trimming and XDEL leave names of deleted entries pending.  The group never had them, so its position stays
     below.  Redis cannot say which of its pending entries is the first that still exists: not exact either.
+What is lost
+    ``lag`` counts what was added after the last entry that a group read.  If that is more than all that is
+    kept, the rest went before it was delivered.
 Counts
     Redis counts what was not delivered to a group (``lag``), except after some deletions.  Entries between
     the first pending and the last delivered one are counted by reading them, for a group up to ``COUNTED`` or
@@ -34,6 +37,7 @@ Rights
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -46,7 +50,7 @@ from stablecast.errors import InvalidInput
 from stablecast.holdback.addresses import Address
 from stablecast.holdback.model import Amount, Log, Room, Snapshot
 from stablecast.holdback.numbering import Numbering, parse_stream_id
-from stablecast.holdback.sources.base import TIMEOUT_S, CannotAsk, Closing
+from stablecast.holdback.sources.base import TIMEOUT_S, CannotAsk, Closing, Refused
 from stablecast.holdback.sources.redis_logs import Counts, Nexts, Seen, log_of, shown
 from stablecast.holdback.sources.redis_replies import Group, Stream, parse_stream
 
@@ -118,13 +122,22 @@ class RedisSource(Closing):
 
     def _logs(self, keys: Sequence[bytes], now_us: int, problems: list[str]) -> list[Log]:
         seen = self._first_look(keys, problems)
-        second = self._second_look([one for one in seen if one.stream.behind])
+        refused: set[str] = set()
+        second = self._second_look([one for one in seen if one.stream.behind], refused)
         looked = [(one, *second.get(one.key, (one.stream, {}))) for one in seen]
-        counts = self._counts([(one, stream) for one, stream, _ in looked if stream.behind])
-        return [
+        counts = self._counts([(one, stream) for one, stream, _ in looked if stream.behind], refused)
+        problems += [
+            line
+            for why in sorted(refused)
+            if (line := f"{self.address.server}: counts and next entries are not known: {why}")
+            not in problems
+        ]
+        logs = [
             log_of(self.address, one, stream, nexts, counts.get(one.key, {}), now_us)
             for one, stream, nexts in looked
         ]
+        why_not = "its entries could not be read" if refused else None
+        return [replace(log, untrimmable=why_not) for log in logs] if why_not else logs
 
     def _first_look(self, keys: Sequence[bytes], problems: list[str]) -> list[Seen]:
         pipe = self.client.pipeline(transaction=False)
@@ -141,13 +154,14 @@ class RedisSource(Closing):
             seen.append(Seen(key, parse_stream(told), size if isinstance(size, int) else None))
         return seen
 
-    def _second_look(self, seen: Sequence[Seen]) -> dict[bytes, tuple[Stream, Nexts]]:
+    def _second_look(self, seen: Sequence[Seen], refused: set[str]) -> dict[bytes, tuple[Stream, Nexts]]:
         """Return streams once more, with the first entry from each name on, of the same moment.
 
         Transactions are written out, one for each stream, since a cluster's node refuses one over several.
+        A group may have been delivered a name that is beyond all entries; after the largest there is none.
         """
         pipe = self.client.pipeline(transaction=False)
-        starts = [sorted({group.needs_from for group in one.stream.groups}) for one in seen]
+        starts = [_starts(one.stream) for one in seen]
         for one, names in zip(seen, starts, strict=True):
             pipe.execute_command("MULTI")
             pipe.execute_command("XINFO", "STREAM", one.key, "FULL", "COUNT", 1)
@@ -157,13 +171,21 @@ class RedisSource(Closing):
         replies = iter(pipe.execute(raise_on_error=False))
         found = {}
         for one, names in zip(seen, starts, strict=True):
-            done = list(islice(replies, len(names) + 3))[-1]
+            answers = list(islice(replies, len(names) + 3))
+            done = answers[-1]
+            refused |= {reason(each) for each in answers[:-1] if isinstance(each, Exception)}
             if isinstance(done, list) and not isinstance(done[0], Exception):
-                nexts = {name: _first_name(reply) for name, reply in zip(names, done[1:], strict=True)}
+                refused |= {reason(each) for each in done[1:] if isinstance(each, Exception)}
+                pairs = zip(names, done[1:], strict=True)
+                nexts = {
+                    name: _first_name(reply) for name, reply in pairs if not isinstance(reply, Exception)
+                }
                 found[one.key] = parse_stream(done[0]), nexts
+            elif isinstance(done, Exception) and not refused:
+                refused.add(reason(done))
         return found
 
-    def _counts(self, looked: Sequence[tuple[Seen, Stream]]) -> dict[bytes, Counts]:
+    def _counts(self, looked: Sequence[tuple[Seen, Stream]], refused: set[str]) -> dict[bytes, Counts]:
         """Count the entries from names on that Redis does not count itself; and whether there are more."""
         asked: list[tuple[bytes, int, int]] = []
         pipe = self.client.pipeline(transaction=False)
@@ -177,8 +199,11 @@ class RedisSource(Closing):
                 asked.append((one.key, name, most))
         counts: dict[bytes, Counts] = {}
         for (key, name, most), reply in zip(asked, pipe.execute(raise_on_error=False), strict=True):
-            length = len(reply) if isinstance(reply, list) else 0
-            counts.setdefault(key, {})[name] = length, length >= most
+            if isinstance(reply, list):
+                counts.setdefault(key, {})[name] = len(reply), len(reply) >= most
+            else:
+                counts.setdefault(key, {})[name] = None
+                refused.add(reason(reply))
         return counts
 
 
@@ -218,7 +243,8 @@ class telling:  # noqa: N801 - used as a function, like contextlib's own
 
     def __exit__(self, kind: object, error: BaseException | None, where: object) -> None:
         if isinstance(error, RedisError):
-            raise CannotAsk(f"cannot ask {self.address.server}: {reason(error)}") from None
+            kind = Refused if isinstance(error, ResponseError) else CannotAsk
+            raise kind(f"cannot ask {self.address.server}: {reason(error)}") from None
 
 
 def reason(error: BaseException) -> str:
@@ -229,6 +255,11 @@ def reason(error: BaseException) -> str:
     if isinstance(error, NoPermissionError) or text.startswith("NOPERM"):
         return f"no rights: {text.removeprefix('NOPERM').strip()}"
     return text.rstrip(".") or type(error).__name__
+
+
+def _starts(stream: Stream) -> list[int]:
+    """Return the names that entries are asked from."""
+    return sorted({group.needs_from for group in stream.groups if group.needs_from <= stream.last})
 
 
 def _first_name(entries: Any) -> int | None:

@@ -14,8 +14,9 @@ LONG_AGO_MS, DAY_MS = 978_307_200_000, 86_400_000
 
 Nexts = dict[int, int | None]
 """The first entry from a name on, None if there is none."""
-Counts = dict[int, tuple[int, bool]]
-"""How many entries were counted from a name on, and whether there may be more."""
+Counts = dict[int, tuple[int, bool] | None]
+"""How many entries were counted from a name on, and whether there may be more; None if Redis refused."""
+NONE = 0, False
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,15 @@ def shown(name: bytes) -> str:
 def _behind(group: Group, one: Seen, stream: Stream, counts: Counts) -> Amount:
     """Return how many entries are kept from the first that a group needs."""
     items, estimated = stream.length, False
+    if counts.get(group.needs_from, NONE) is None:
+        return Amount()
     if group.needs_from > stream.last:
         items = 0
     elif group.needs_from > stream.first:
-        counted, estimated = counts.get(group.needs_from, (0, False))
-        items = (group.lag or 0) + max(counted, group.pending)
-        if estimated:
-            items = max(items, _share(group.needs_from, stream))
+        counted, estimated = counts.get(group.needs_from) or NONE
+        items = (group.lag or 0) + counted
+        if estimated:  # entries that were deleted may still be pending
+            items = max(items, (group.lag or 0) + group.pending, _share(group.needs_from, stream))
     size = None if one.bytes is None else one.bytes * min(items, stream.length) // max(1, stream.length)
     return Amount(items, size, estimated)
 
@@ -78,6 +81,7 @@ def log_of(
             "entries-added": stream.added,
             "entries-per-node": stream.length // max(1, stream.nodes),
         },
+        key=one.key,
     )
 
 
@@ -103,6 +107,9 @@ def _reader(
         seen_us=group.seen_us,
         never_read=not group.pending
         and (group.delivered == 0 or not (group.consumers or group.entries_read)),
+        key=group.name,
+        in_hand=group.pending > 0,
+        lost=group.lag is not None and group.lag > stream.length,
         details={
             "last-delivered-id": Numbering.STREAM_ID.text(group.delivered),
             "pending": group.pending,
@@ -127,12 +134,6 @@ def _position(group: Group, stream: Stream, nexts: Nexts) -> tuple[int, bool]:
     if group.first_pending is not None and found != needs:
         return needs - 1, False  # the pending entry is gone
     return stream.last if found is None else found - 1, True
-
-
-def _never_read(group: Group) -> bool:
-    """Tell whether a group was made and nobody has read under its name, as far as Redis tells."""
-    nobody = not group.consumers and not group.entries_read
-    return not group.pending and (group.delivered == 0 or nobody)
 
 
 def _rate(one: Seen, stream: Stream, now_us: int) -> Rate | None:

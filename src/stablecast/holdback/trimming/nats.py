@@ -6,27 +6,33 @@ Theory
     planned one is taken.  Acknowledgements only rise, so what an existing consumer had acknowledged at that
     look it has acknowledged at the purge.  A consumer that is made in between and wants to begin with the
     oldest message begins with the oldest that is left, as if it had been made after the purge.
+    Mirrors are not looked at again: they only rise too, and the plan has not gone beyond them.  One that is
+    made in between begins like a consumer.
 Rights
-    Besides those of looking, publish to ``$JS.API.STREAM.PURGE.*``.
+    Besides those of looking, publish to ``$JS.API.STREAM.INFO.*`` and ``$JS.API.STREAM.PURGE.*``.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stablecast.holdback.frontier import without
 from stablecast.holdback.sources.nats import NatsSource
-from stablecast.holdback.trimming.plan import Done, Step
+from stablecast.holdback.trimming.plan import NOBODY, Done, Step, mark_of, refusal
 
 
 def execute(source: NatsSource, step: Step) -> Done:
     """Purge one stream as far as is planned, or less if a consumer needs more now."""
-    now = next((log for log in source.take().logs if log.source == step.log.source), None)
-    if now is None:
+    seen = source.look_again(step.log.source)
+    if seen is None:
         return Done(0, "", None, "it is gone")
-    before = {one.reader.member: one.reader.position for one in step.ignored}
-    idle = {one.member for one in now.readers if before.get(one.member, -1) == one.position}
-    found = without(now, idle)
-    if not any(one.holds for one in found.log.readers):
-        return Done(0, "", None, "nobody reads it now")
+    mirrors = (one for one in step.log.readers if "kind" in one.details)
+    now = replace(seen, readers=(*seen.readers, *mirrors))
+    before = {one.reader.member: mark_of(one.reader) for one in step.ignored}
+    found = without(now, {one.member for one in now.readers if before.get(one.member) == mark_of(one)})
+    refused = now.untrimmable or refusal(found.log.readers)
+    if refused:
+        return Done(0, "", None, "nobody reads it now" if refused == NOBODY else refused)
     last = min(step.up_to, found.stable_seq)
     by = found.waiting_for[0] if found.stable_seq < step.up_to and found.waiting_for else None
     if last < now.first_seq:
