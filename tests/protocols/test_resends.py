@@ -177,6 +177,17 @@ def test_who_has_the_result_repeats_no_train_and_no_start():
     assert {int(sent.array[0]) for sent in repeated} == {7}
 
 
+@pytest.mark.parametrize("name", ["s_coordp", "s_train"])
+def test_children_are_told_no_less_than_is_known_to_be_stable(name):
+    """Of a result that travels as changed entries its receiver may get less than of an earlier one."""
+    member = tree_of_seven(name)[1]
+    told = []
+    for execution, result in ((1, 7), (2, 0), (3, 8)):
+        member.receive(message(name, "INFO", execution, result), 1000 * execution)
+        told += [int(sent.array[0]) for sent in member.handle_timer(1000 * execution + 500)]
+    assert told == [7, 7, 7, 7, 8, 8]
+
+
 def cube_of_four():
     """Make H_2 without a network: 0-1, 0-2, 1-3, 2-3."""
     found = protocol("cubefulldist")
