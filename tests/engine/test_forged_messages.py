@@ -35,10 +35,16 @@ def kind_of(tracker, name):
     return tracker.protocol.kinds.index(name)
 
 
-def frame_of(tracker, kind, *, number=1, entry=0):
-    """Return a message of a kind with as many numbers and entries as it has to have."""
+def frame_of(tracker, kind, *, number=None, entry=0):
+    """Return a message of a kind with as many numbers and entries as it has to have.
+
+    Without a number each is 1, or 0 where that is all that its range has.
+    """
     machine = tracker.machine
-    numbers, entries = [number] * machine.number_count(kind), [entry] * machine.width(kind)
+    kinds = machine.protocol.declaration.fields[machine.protocol.messages[kind]].values()
+    ranges = [k.below(machine.sizes) if k.below else LONG for k in kinds if k.storage == "number"]
+    numbers = [min(1, below - 1) if number is None else number for below in ranges]
+    entries = [entry] * machine.width(kind)
     return Stability(VIEW, kind, numbers, sources_named(tracker, kind), entries)
 
 
@@ -117,6 +123,18 @@ def test_a_source_that_does_not_exist_is_refused(protocol, name, options, column
     good = frame_of(tracker, kind_of(tracker, name), number=MEMBERS - 1)
     assert is_taken(tracker, good)
     assert not is_taken(tracker, changed(good, numbers=[column, *good.numbers[1:]]))
+
+
+@pytest.mark.parametrize("levels", [2, 3, 4])
+def test_a_level_that_local_groups_do_not_have_is_refused(levels):
+    """A controller's kernel indexes its rows with it."""
+    options = {"levels": levels, "local_size": 2, "controllers": 1}
+    tracker = tracker_of("gsgc-local", members=31, options=options)
+    good = frame_of(tracker, kind_of(tracker, "GLOBAL"))
+    for row in (-1, -LONG, levels - 1, levels, LONG - 1):
+        assert not is_taken(tracker, changed(good, numbers=[1, row]))
+    for row in range(levels - 1):
+        assert is_taken(tracker, changed(good, numbers=[1, row]))
 
 
 @pytest.mark.parametrize("number", [-1, -LONG, 1 << 62, LONG - 1])

@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lossy_group import Faults, LossyGroup
 
+from stablecast.overlays import complete_tree
 from stablecast.overlays.hypercube import hypercube
 from stablecast.protocols import protocol, protocol_names
 from stablecast.protocols.contract import Received, Role, Sizes
@@ -147,6 +148,44 @@ def test_nobody_goes_on_without_being_told(name):
     group = LossyGroup(name, 12, seed=1, faults=Faults(crashes={11: 0}))
     group.events = [event for event in group.events if event[2] != group.tell]
     assert not group.run(5000)
+
+
+def tree_of_seven(name):
+    """Make machines of which 1 has the sibling 2 and the children 3 and 4, without a network."""
+    found = protocol(name)
+    values = found.parameter_values({"resend": 100}, 7)
+    return machines_of(found, Sizes(7, 1, 1, 4, values, True), tree=complete_tree(2, 2))
+
+
+def message(name, kind, execution, *array):
+    entries = np.array(array) if array else None
+    return Received(protocol(name).kinds.index(kind), 0, (execution,), entries)
+
+
+def test_who_has_the_result_repeats_no_train_and_no_start():
+    """All confirmations of this member's messages are lost; S is the result now, and was 9 in its train."""
+    member = tree_of_seven("s_train")[1]
+    member.me.received[:] = 9
+    member.receive(message("s_train", "START", 1), 0)
+    train = member.receive(message("s_train", "ACK2", 1, 9), 1)
+    assert [sent.array.tolist() for sent in train if sent.array is not None] == [[9]]
+    kinds = protocol("s_train").kinds
+    assert {kinds[sent.kind] for sent in member.handle_timer(101)} == {"START", "ACK1"}
+    member.receive(message("s_train", "INFO", 1, 7), 102)
+    repeated = member.handle_timer(300)
+    assert [(kinds[sent.kind], sent.dest) for sent in repeated] == [("INFO", 3), ("INFO", 4)]
+    assert {int(sent.array[0]) for sent in repeated} == {7}
+
+
+@pytest.mark.parametrize("name", ["s_coordp", "s_train"])
+def test_children_are_told_no_less_than_is_known_to_be_stable(name):
+    """Of a result that travels as changed entries its receiver may get less than of an earlier one."""
+    member = tree_of_seven(name)[1]
+    told = []
+    for execution, result in ((1, 7), (2, 0), (3, 8)):
+        member.receive(message(name, "INFO", execution, result), 1000 * execution)
+        told += [int(sent.array[0]) for sent in member.handle_timer(1000 * execution + 500)]
+    assert told == [7, 7, 7, 7, 8, 8]
 
 
 def cube_of_four():

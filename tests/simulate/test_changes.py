@@ -113,6 +113,20 @@ def test_with_retransmissions_results_are_those_of_whole_arrays(protocol):
     assert run.completed
 
 
+@pytest.mark.parametrize("spread_last", [False, True])
+@pytest.mark.parametrize("protocol", ["coordp", "s_coordp", "s_train", "train"])
+def test_no_array_goes_back_whatever_is_repeated(protocol, spread_last):
+    """Seeds in which members had S of a result on their trains, or told their children less than before."""
+    network = ("balanced", {"nodes": 29, "degree": 3, "members": 27, "seed": 5, "spread_last": spread_last})
+    prices = ("lan1997", {"link_loss": 0.1, "duplicate": 0.05, "reorder": 0.3})
+    for seed in range(5, 13):
+        rest = {"senders": 3, "seed": seed, "changed_only": True, "params": {"resend_ms": 10.0}}
+        case = Case(protocol, network, prices, {}, {"executions": 5}, rest | {"until_ms": 3000.0})
+        rows, result = run_fast(case.setup())
+        assert rows
+        assert result.lost > 0
+
+
 @st.composite
 def faulty_cases(draw, protocol):
     """Draw a case in which messages are lost, come twice or late, and members crash."""

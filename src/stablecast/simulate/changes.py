@@ -3,7 +3,9 @@
 Terms
     The arrays of one type that one member sends are a *stream*.  In a stream every entry only rises, because
     received prefixes only grow and so do minima of them: a later array says everything that an earlier one
-    said.  A run in which an array went back is ended with a violation.
+    said.  Who repeats a result to others in its own stream adds what it knows to be stable, since it may have
+    got less of this result, from one stream, than of an earlier one, from another.  A run in which an array
+    went back is ended with a violation.
 Sending
     The first array of each execution is compared with the first one of the execution before.  The entries
     that differ travel, each with its place.  The others do not travel: their place in the slot holds

@@ -2,7 +2,8 @@
 
 A train is confirmed by GOT, on the ring's second tour by GOT_INFO; START at a first child, which a tree's
 inner member repeats, by GOT_START; INFO and ACK_INFO are as in :mod:`~stablecast.protocols.layers.tree`.
-A train that comes again is confirmed again, and nothing else.
+A train that comes again is confirmed again, and nothing else.  Among siblings the result confirms all trains
+and STARTs of its execution, since it was made of them; S is the result from then on, and no train.
 """
 
 from __future__ import annotations
@@ -230,10 +231,12 @@ def among_siblings(
     @kernel
     def hear_info(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:
         """Confirm the result; take it in and pass it on once."""
-        if me.guarded:
-            tell_info(me, source, message, now, out)
-        else:
+        if not me.guarded:
             on_info(me, source, message, now, out)
+            return
+        tell_info(me, source, message, now, out)
+        if me.phase >= tree.TELLING:
+            me.flags &= ~(TRAIN_OUT | START_OUT)
 
     @kernel
     def hear_got(me: Any, source: int, message: Any, now: int, out: Outbox) -> None:

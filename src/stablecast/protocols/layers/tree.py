@@ -26,6 +26,9 @@ What is true
     have not confirmed it.  A report of a member that is not a child yet is in ``heard`` and in the minimum,
     and changes neither number.  A report that comes after the detector's word about its sender is dropped:
     the members below that sender are asked themselves by then.
+    The result that a member tells its children is at least what it calls stable, which everyone has: with
+    ``changed_only`` a receiver that lacks an earlier array of the root, and had that result of its parent,
+    gets less of the next one than it knows already.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from stablecast.compiling import kernel
-from stablecast.frontier import copy_into
+from stablecast.frontier import copy_into, raise_to
 from stablecast.frontier.sets import clear
 from stablecast.protocols._tree import TreeMember
 from stablecast.protocols.contract import (
@@ -131,6 +134,7 @@ def telling(on_info: Kernel, advance: Kernel, ACK_INFO: Any) -> Telling:
         me.phase = TELLING
         clear(me.heard)
         copy_into(me.S, message.S)
+        raise_to(me.S, me.stable)
         on_info(me, source, message, now, out)
         if resends(me):
             unfinish(out)
