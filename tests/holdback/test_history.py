@@ -22,7 +22,9 @@ class History:
 
     def see(self, *logs, time_us=None, **more):
         self.time_us = self.time_us + 1000 if time_us is None else time_us
-        added = add(self.known, replace(snapshot_of(*logs, **more), time_us=self.time_us))
+        return self.take(add(self.known, replace(snapshot_of(*logs, **more), time_us=self.time_us)))
+
+    def take(self, added):
         for key, one in added.known.items():
             if one is None:
                 del self.known[key]
@@ -247,3 +249,38 @@ def test_no_correct_run_is_accused_and_an_early_deletion_is_found(steps, stride)
     kept = kept[1:]
     look()
     assert [member for member, *_ in history.losses()] == [f"r{name}" for name in behind]
+
+
+def of_scope(history, scope, *logs, asked=()):
+    history.time_us += 1000
+    snapshot = replace(snapshot_of(*logs), time_us=history.time_us, asked=scope)
+    return history.take(add(history.known, snapshot, asked))
+
+
+def test_two_addresses_of_one_server_leave_each_others_readers_alone():
+    history = History()
+    for head in (100, 110):
+        of_scope(history, "test://here/0", log_of(head, {"a": 20}))
+        of_scope(history, "test://here/1", replace(log_of(head, {"b": 30}), group="h"))
+    assert [(row.group, row.kind) for row in history.rows] == [
+        *[(group, kind) for group in "gh" for kind in ("join", "head", "position")],
+        ("g", "head"),
+        ("h", "head"),
+    ]
+    of_scope(history, "test://here/0", log_of(110, {"a": 20}, first_seq=51))
+    assert history.losses() == [("a", 21, 50)]
+
+
+def test_a_narrowed_address_on_an_existing_folder_makes_nobody_leave():
+    history = History()
+    other = replace(log_of(50, {"b": 30}), group="h")
+    of_scope(history, "test://here", log_of(100, {"a": 20}), other)
+    assert of_scope(history, "test://here?stream=g", log_of(100, {"a": 20})).rows == []
+    assert [row.member for row in of_scope(history, "test://here").rows] == ["a", "b"]
+
+
+def test_a_log_that_two_addresses_have_is_told_by_one_of_them():
+    history, asked = History(), ("test://here/0", "test://here/0?stream=g")
+    of_scope(history, asked[0], log_of(100, {"a": 20}), asked=asked)
+    assert of_scope(history, asked[1], log_of(90, {"a": 10}), asked=asked).rows == []
+    assert len(of_scope(history, asked[1], log_of(110, {"a": 30})).rows) == 2

@@ -130,14 +130,14 @@ class Telling:
             raise InvalidInput(problems[-1])
         answer = answer_of(snapshots, before=before, problems=problems, gone_after_s=self.gone_after_s)
         if self.collector is not None:
-            self.collector.show(snapshots, self.gone_after_s)
+            self.collector.show(snapshots, self.gone_after_s, self.asking.scopes)
         if not self.quiet:
             self._tell(answer, clear=again and not self.as_json and sys.stdout.isatty())
         passed = exceeded(answer, self.limits)
         for line in [*answer.problems, *passed]:
             complain(line)
         code = FOUND_FAILURE if passed or answer.problems else DONE
-        return code, before | {one.server: one for one in snapshots}
+        return code, before | {one.scope: one for one in snapshots}
 
     def _tell(self, answer: Answer, *, clear: bool) -> None:
         from stablecast.holdback import as_json as to_json

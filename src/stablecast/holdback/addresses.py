@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from stablecast.errors import InvalidInput, unknown_name
 
@@ -16,6 +16,8 @@ _UNREADABLE = (
     "the {}:// address cannot be read (accepted: SCHEME://USER:PASSWORD@HOST:PORT/PATH?OPTION=VALUE,"
     " with / ? # @ of a password written %2F %3F %23 %40)"
 )
+NARROWING = ("stream", "match", "topic", "group", "creds", "nkey")
+"""Options that choose a part of what a server has; none of them is a secret."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,15 @@ class Address:
     def shown(self) -> str:
         """The address without password and options."""
         return "/".join([self.server, *self.path])
+
+    @property
+    def scope(self) -> str:
+        """Which part of the server is asked for, and by whom: two addresses of one scope tell the same."""
+        host = self.server.partition("://")[2]
+        who = f"{self.user}@" if self.user else ""
+        narrowed = [(name, self.options[name]) for name in NARROWING if name in self.options]
+        asked = "/".join([f"{self.scheme}://{who}{host}", *self.path])
+        return asked + (f"?{urlencode(narrowed, safe='*,:')}" if narrowed else "")
 
     def check_options(self, accepted: Collection[str]) -> None:
         """Refuse options that the source does not know."""

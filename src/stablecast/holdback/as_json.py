@@ -25,6 +25,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
 def _server(answer: Answer, snapshot: Snapshot) -> dict[str, Any]:
     return {
         "server": snapshot.server,
+        "asked": snapshot.scope,
         "system": snapshot.system,
         "time_us": snapshot.time_us,
         "sources": len(snapshot.logs),

@@ -21,7 +21,8 @@ Deletions
 Comings and goings
     Readers of the first snapshot join at the time of the first head, so they owe all of it.  Later ones join
     at the time when they are first seen.  A reader that is no longer told has left, unless the snapshot says
-    that it is not whole.  A name whose position goes back stands for another reader, or for one that reads
+    that it is not whole.  A log is missing if a snapshot of a scope that told it before does not have it:
+    another database, filter or account of the same server says nothing of it.  A name whose position goes back stands for another reader, or for one that reads
     again: the one has left, and the other joins a microsecond later.
 A log that begins anew
     A stream that was deleted and made again, or a server that came back without its data, counts from
@@ -34,7 +35,7 @@ What can go wrong
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -97,18 +98,22 @@ class Known:
     time_us: int
     readers: Mapping[str, Place] = field(default_factory=dict)
     held: tuple[Any, ...] = ()
+    scopes: tuple[str, ...] = ()
+    """What snapshots that told it were of, the last at the end; one of no such scope says nothing when it
+    does not tell it."""
 
     def plain(self) -> list[Any]:
         """Return it as a value of JSON."""
         readers = {name: [one.position, one.exact, one.told] for name, one in self.readers.items()}
-        return [self.group, self.head, self.first_seq, self.sent, self.time_us, readers, list(self.held)]
+        numbers = [self.head, self.first_seq, self.sent, self.time_us]
+        return [self.group, *numbers, readers, list(self.held), list(self.scopes)]
 
     @classmethod
     def of(cls, plain: list[Any]) -> Known:
         """Return what `plain` gave."""
-        group, head, first_seq, sent, time_us, readers, held = plain
+        group, head, first_seq, sent, time_us, readers, held, *more = plain
         places = {name: Place(*one) for name, one in readers.items()}
-        return cls(group, head, first_seq, sent, time_us, places, tuple(held))
+        return cls(group, head, first_seq, sent, time_us, places, tuple(held), *map(tuple, more))
 
 
 @dataclass
@@ -128,13 +133,19 @@ def key_of(server: str, log: Log) -> str:
     return "\n".join((server, log.group, log.source))
 
 
-def add(known: Mapping[str, Known], snapshot: Snapshot) -> Added:
-    """Return what a snapshot adds to what is known, which is not changed."""
+def add(known: Mapping[str, Known], snapshot: Snapshot, asked: Collection[str] = ()) -> Added:
+    """Return what a snapshot adds to what is known, which is not changed.
+
+    ``asked`` has the scopes that are asked now.  A log that several of them have is told by one: snapshots of
+    two may come in another order than they were taken in.
+    """
     added = Added()
     seen = set()
     for log in snapshot.logs:
         key = key_of(snapshot.server, log)
         seen.add(key)
+        if _is_told_by_another(known.get(key), snapshot, asked):
+            continue
         if any(log.numbering.narrow(seq) is None for seq in _numbers(log)):
             text = log.numbering.text(log.head)
             added.problems.append(
@@ -144,10 +155,29 @@ def add(known: Mapping[str, Known], snapshot: Snapshot) -> Added:
         _add_log(key, known.get(key), log, snapshot, added)
     if not snapshot.problems:
         for key, before in known.items():
-            if key not in seen and key.partition("\n")[0] == snapshot.server:
+            if key not in seen and _tells(snapshot, key, before):
                 added.rows += _leaving(before, before.readers, _time(snapshot, before))
                 added.known[key] = None
     return added
+
+
+def _is_told_by_another(before: Known | None, snapshot: Snapshot, asked: Collection[str]) -> bool:
+    last = before.scopes[-1:] if before is not None else ()
+    return bool(last) and last[0] != snapshot.scope and last[0] in asked
+
+
+def _scopes(before: Known, snapshot: Snapshot) -> tuple[str, ...]:
+    return (*(one for one in before.scopes if one != snapshot.scope), snapshot.scope)
+
+
+def _tells(snapshot: Snapshot, key: str, before: Known) -> bool:
+    """Tell whether a log that a snapshot does not have is no longer there.
+
+    Another database, filter or account of the same server says nothing of it.
+    """
+    if before.scopes:
+        return snapshot.scope in before.scopes
+    return key.partition("\n")[0] == snapshot.server  # from a journal that has no scopes
 
 
 def _numbers(log: Log) -> Iterator[int]:
@@ -177,7 +207,7 @@ def _add_log(key: str, before: Known | None, log: Log, snapshot: Snapshot, added
     places = _places(before, log, whole=not snapshot.problems)
     after = replace(
         before, head=log.head, first_seq=max(log.first_seq, before.first_seq), sent=sent, time_us=time_us,
-        readers=places,
+        readers=places, scopes=_scopes(before, snapshot),
     )  # fmt: skip
     added.rows += _rows(before, after, log)
     added.deletions += _deletions(before, after, log)

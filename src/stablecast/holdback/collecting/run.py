@@ -53,11 +53,13 @@ def _collect(
     taken, said = 0, set[str]()
     due = turned = time.monotonic()
     while True:
-        snapshots, lines = asking.ask()
+        snapshots, lines = asking.ask(stopped.is_set)
+        if stopped.is_set():
+            lines = []  # whoever has not answered was not waited for
         if not snapshots and how.once:
             raise InvalidInput(lines[-1])
         for snapshot in snapshots:
-            added = add(journal.known, snapshot)
+            added = add(journal.known, snapshot, asking.scopes)
             journal.add(added)
             lines += [*snapshot.problems, *added.problems]
             taken += 1
