@@ -11,6 +11,7 @@ from stablecast.holdback.audit import Event, audit
 from stablecast.holdback.collecting.history import Known, Row, add
 from stablecast.holdback.model import Amount, Log, Reader
 from stablecast.holdback.numbering import Numbering, parse_stream_id
+from stablecast.holdback.sources import open_source
 
 
 class History:
@@ -179,12 +180,15 @@ def test_a_reader_of_which_it_is_not_known_what_it_needs_is_undecided():
     assert (history.losses(), history.audit().undecided) == ([], 1)
 
 
-def gaps(ids, delivered, head, name="a"):
+def gaps(ids, delivered, head, name="a", sent=None):
     """Return a stream of some numbers, whose reader was delivered everything up to one of them."""
     left = [one for one in ids if one > delivered]
     position = left[0] - 1 if left else head
     reader = Reader(name, position, told=delivered, behind=Amount(len(left)))
-    return Log("g", "s", head, ids[0] if ids else head + 1, (reader,), sent=Amount(head))
+    return Log(
+        "g", "s", head, ids[0] if ids else head + 1, (reader,),
+        Numbering.STREAM_ID, kept=Amount(len(ids)), sent=Amount(sent),
+    )  # fmt: skip
 
 
 def test_a_position_does_not_rise_over_what_was_deleted_before_it_was_read():
@@ -197,10 +201,57 @@ def test_a_position_does_not_rise_over_what_was_deleted_before_it_was_read():
 
 def test_a_position_rises_over_gaps_that_nobody_needed():
     history = History()
+    history.see(gaps([10, 20], 20, 20, sent=2))
+    history.see(gaps([50, 60], 20, 60, sent=4))
+    history.see(gaps([60], 20, 60, sent=4))
+    assert history.losses() == [("a", 50, 59)]
+
+
+def test_what_was_sent_and_deleted_between_two_snapshots_is_a_loss_of_who_had_everything_before():
+    history = History()
+    history.see(gaps([10, 20], 20, 20, sent=2))
+    assert [row.kind for row in history.see(gaps([50, 60], 20, 60, sent=6)).rows] == ["head"]
+    assert (history.losses(), history.audit().undecided) == ([("a", 21, 49)], 0)
+    history.see(gaps([], 20, 90, sent=9))
+    assert history.losses() == [("a", 21, 49)]
+
+
+def test_what_came_into_an_empty_log_and_was_deleted_before_it_was_read_is_a_loss():
+    history = History()
+    history.see(gaps([], 20, 20, sent=2))
+    history.see(gaps([40], 20, 40, sent=3))
+    assert history.deletions == []
+    history = History()
+    history.see(gaps([], 20, 20, sent=2))
+    history.see(gaps([40], 20, 40, sent=4))
+    assert history.losses() == [("a", 21, 39)]
+
+
+def test_numbers_without_gaps_need_no_count():
+    history = History()
+    history.see(log_of(100, {"a": 100}))
+    history.see(log_of(200, {"a": 100}, first_seq=151))
+    assert history.losses() == [("a", 101, 150)]
+
+
+def test_where_the_system_does_not_count_it_is_undecided():
+    history = History()
     history.see(gaps([10, 20], 20, 20))
     history.see(gaps([50, 60], 20, 60))
-    history.see(gaps([60], 20, 60))
-    assert history.losses() == [("a", 50, 59)]
+    assert (history.losses(), history.audit().undecided) == ([], 1)
+
+
+def test_a_stream_with_a_limit_that_loses_what_nobody_read_is_found(redis):
+    history = History()
+    with open_source(redis.url) as source:
+        for _ in range(3):
+            redis.xadd("capped", {"a": "x"})
+        redis.xgroup_create("capped", "slow", "$")
+        history.see(*source.take().logs)
+        for _ in range(10):
+            redis.xadd("capped", {"a": "x"}, maxlen=4, approximate=False)
+        history.see(*source.take().logs)
+    assert ([name for name, *_ in history.losses()], history.audit().undecided) == (["slow"], 0)
 
 
 def test_what_was_taken_out_of_the_middle_is_not_judged():
@@ -226,7 +277,7 @@ def test_no_correct_run_is_accused_and_an_early_deletion_is_found(steps, stride)
     def look():
         log = Log("g", "s", head, kept[0] if kept else head + 1, tuple(
             gaps(kept, delivered, head, f"r{name}").readers[0] for name, delivered in sorted(readers.items())
-        ), sent=Amount(head))  # fmt: skip
+        ), Numbering.STREAM_ID, kept=Amount(len(kept)), sent=Amount(head // stride))  # fmt: skip
         history.see(log)
 
     for what, which in steps:

@@ -10,7 +10,8 @@ What a position in the history means
     exists (:mod:`stablecast.holdback.sources.redis`).  When that entry is deleted, the same rule would move
     the position over it, as if the reader had got it.  So a position rises only if
       - the system itself says that the reader has come further (``told``), or
-      - the reader lacked nothing before, so that nothing it needed can have gone, or
+      - the reader lacked nothing before, and nothing that was sent since has gone: as many entries are kept
+        as were sent meanwhile, or
       - an entry in the middle was taken out: the log's beginning is still at or before c.
     Otherwise c stays, and with it the evidence.
 Deletions
@@ -22,8 +23,9 @@ Comings and goings
     Readers of the first snapshot join at the time of the first head, so they owe all of it.  Later ones join
     at the time when they are first seen.  A reader that is no longer told has left, unless the snapshot says
     that it is not whole.  A log is missing if a snapshot of a scope that told it before does not have it:
-    another database, filter or account of the same server says nothing of it.  A name whose position goes back stands for another reader, or for one that reads
-    again: the one has left, and the other joins a microsecond later.
+    another database, filter or account of the same server says nothing of it.
+    A name whose position goes back stands for another reader, or for one that reads again: the one has left,
+    and the other joins a microsecond later.
 A log that begins anew
     A stream that was deleted and made again, or a server that came back without its data, counts from
     scratch: the head, or what was sent, has gone back.  That is another log, and its group gets a number:
@@ -41,6 +43,7 @@ from typing import Any, NamedTuple
 
 from stablecast.holdback.frontier import frontier_of
 from stablecast.holdback.model import Log, Reader, Snapshot
+from stablecast.holdback.numbering import Numbering
 
 
 class Row(NamedTuple):
@@ -257,14 +260,29 @@ def _moved(before: Known, place: Place | None, reader: Reader, log: Log) -> Plac
     if place is None or now.told > place.position:
         return now
     lacked, taken_out = place.position < before.head, log.first_seq <= place.position
+    gone = True if lacked else _sent_and_gone(before, log)
     if now.position < place.position:
         return replace(place, exact=False)  # it came no further, and needs something else than it needed
     if now.position == place.position:
         return replace(now, exact=now.exact or (place.exact and lacked and now.told == place.told))
-    if not lacked or taken_out:
+    if taken_out or gone is False:
         return now
     # What it needed is gone.  A reader that was made anew meanwhile, further on, may not have needed it.
-    return place if now.told == place.told else replace(place, exact=False)
+    return place if gone and now.told == place.told else replace(place, exact=False)
+
+
+def _sent_and_gone(before: Known, log: Log) -> bool | None:
+    """Tell whether something that was sent since the last snapshot is gone; None if that is not known.
+
+    It is asked of a log of which nothing is kept that was there before.
+    """
+    if log.head == before.head:
+        return False
+    if log.numbering is not Numbering.STREAM_ID:
+        return log.first_seq > before.head + 1  # its numbers have no gaps
+    if log.sent.items is None or log.kept.items is None or log.kept.estimated or before.sent is None:
+        return None
+    return log.sent.items - before.sent > log.kept.items
 
 
 def _rows(before: Known, after: Known, log: Log) -> Iterator[Row]:
@@ -289,8 +307,10 @@ def _leaving(before: Known, names: Any, time_us: int) -> Iterator[Row]:
 
 def _deletions(before: Known, after: Known, log: Log) -> Iterator[Deletion]:
     """Say what is gone since the last snapshot, if anything was there."""
-    if after.first_seq <= before.first_seq or before.first_seq > before.head:
+    if after.first_seq <= before.first_seq:
         return
+    if before.first_seq > before.head and _sent_and_gone(before, log) is False:
+        return  # there was nothing, and all that came is kept
     narrow, last = log.numbering.narrow, after.first_seq - 1
     first = narrow(before.first_seq)
     gone = narrow(last)
