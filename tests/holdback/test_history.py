@@ -118,7 +118,16 @@ def test_time_never_goes_back():
     history = History()
     history.see(log_of(100, {"a": 20}), time_us=5000)
     history.see(log_of(100, {"a": 30}), time_us=3000)
-    assert [row.time_us for row in history.rows if row.kind == "position"] == [5000, 5000]
+    assert [row.time_us for row in history.rows if row.kind == "position"] == [5000, 5001]
+
+
+def test_a_clock_that_goes_back_an_hour_hides_no_loss():
+    history, hour_us = History(), 3_600_000_000
+    history.see(log_of(100, {"a": 20}), time_us=2 * hour_us)
+    history.see(log_of(100, {"a": 20}, first_seq=51), time_us=hour_us)
+    history.see(log_of(120, {"a": 50}, first_seq=51), time_us=hour_us + 1)
+    history.see(log_of(120, {"a": 50}, first_seq=71), time_us=hour_us + 2)
+    assert history.losses() == [("a", 21, 50), ("a", 51, 70)]
 
 
 def test_numbers_without_a_place_in_files_leave_the_log_out():

@@ -189,18 +189,18 @@ def _numbers(log: Log) -> Iterator[int]:
 
 
 def _time(snapshot: Snapshot, before: Known) -> int:
-    """Return the time of new rows, which is never before that of earlier ones."""
-    return max(snapshot.time_us, before.time_us)
+    """Return the time of new rows, which is after that of earlier ones even if a clock went back."""
+    return max(snapshot.time_us, before.time_us + 1)
 
 
 def _add_log(key: str, before: Known | None, log: Log, snapshot: Snapshot, added: Added) -> None:
     sent = log.sent.items if log.sent.items is not None else log.sent.bytes
     if before is None:
-        before = Known(log.group, -1, log.first_seq, sent, snapshot.time_us)
+        before = Known(log.group, -1, log.first_seq, sent, snapshot.time_us - 1)
     elif log.head < before.head or (sent or 0) < (before.sent or 0):
         time_us = _time(snapshot, before)
         added.rows += _leaving(before, before.readers, time_us)
-        before = Known(_next_name(before.group), -1, log.first_seq, sent, time_us)
+        before = Known(_next_name(before.group), -1, log.first_seq, sent, time_us - 1)
     time_us = _time(snapshot, before)
     again = [one.member for one in log.readers if _is_another(before, one, log)]
     if again:
