@@ -103,6 +103,46 @@ def test_a_log_that_begins_anew_is_another_group():
     assert history.losses() == []
 
 
+def test_a_log_that_was_missing_and_comes_back_smaller_is_another_group():
+    history = History()
+    history.see(log_of(100, {"a": 20, "b": 100}))
+    assert [row.kind for row in history.see().rows] == ["leave", "leave"]
+    assert history.see().rows == []
+    added = history.see(log_of(5, {"a": 5, "b": 5}))
+    assert ("g#2", "head", 5) in [(row.group, row.kind, row.seq) for row in added.rows]
+    assert (history.losses(), history.audit().undecided) == ([], 1)
+    history.see(log_of(9, {"a": 5, "b": 9}))
+    history.see(log_of(9, {"a": 5, "b": 9}, first_seq=8))
+    assert history.losses() == [("a", 6, 7)]
+
+
+def test_what_was_deleted_while_a_log_was_missing_is_judged():
+    history = History()
+    history.see(log_of(100, {"a": 20, "b": 70, "c": 30}))
+    history.see()
+    history.see(log_of(100, {"a": 20, "b": 70, "c": 60}, first_seq=51))
+    assert (history.losses(), history.audit().undecided) == ([("a", 21, 50)], 1)
+
+
+def test_no_log_gets_the_name_of_another():
+    history = History()
+    other = replace(log_of(50, {"b": 30}), group="g#2")
+    history.see(log_of(100, {"a": 20}), other)
+    assert {row.group for row in history.see(log_of(5, {"a": 5}), other).rows} == {"g", "g#3"}
+    late = replace(log_of(50, {"b": 30}), group="g#3", source="t")
+    assert {row.group for row in history.see(log_of(5, {"a": 5}), other, late).rows} == {"g#4"}
+
+
+def test_logs_that_are_gone_are_forgotten_at_last(monkeypatch):
+    monkeypatch.setattr("stablecast.holdback.collecting.history.MOST_ABSENT", 2)
+    history = History()
+    for number in range(6):
+        history.see(replace(log_of(5, {"a": 5}), group=f"g{number}"))
+    history.see()
+    history.see()
+    assert len(history.known) == 2
+
+
 def test_a_name_whose_position_goes_back_stands_for_another_reader():
     history = History()
     history.see(log_of(100, {"a": 70, "b": 90}))

@@ -29,7 +29,11 @@ Comings and goings
 A log that begins anew
     A stream that was deleted and made again, or a server that came back without its data, counts from
     scratch: the head, or what was sent, has gone back.  That is another log, and its group gets a number:
-    ``orders#2``.
+    ``orders#2``.  All of the one before is gone; of a reader that lacked some, and is there again, it is not
+    known whether it had it by then (``unknown``).
+A log that is missing
+    Its readers leave, and where they were is remembered.  If it comes back they join there, and then it is
+    judged as if it had been there all the time.
 What can go wrong
     Between two snapshots a reader may come, read and go unseen.  Numbers that have no place in files of
     positions leave the log out, and a line says so.
@@ -37,13 +41,17 @@ What can go wrong
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from stablecast.holdback.frontier import frontier_of
 from stablecast.holdback.model import Log, Reader, Snapshot
 from stablecast.holdback.numbering import Numbering
+
+
+MOST_ABSENT = 10_000
+"""So many logs are remembered that are no longer there."""
 
 
 class Row(NamedTuple):
@@ -104,19 +112,22 @@ class Known:
     scopes: tuple[str, ...] = ()
     """What snapshots that told it were of, the last at the end; one of no such scope says nothing when it
     does not tell it."""
+    absent: bool = False
+    """It was missing from the last snapshot; its readers have left, and are where they were if it is back."""
 
     def plain(self) -> list[Any]:
         """Return it as a value of JSON."""
         readers = {name: [one.position, one.exact, one.told] for name, one in self.readers.items()}
         numbers = [self.head, self.first_seq, self.sent, self.time_us]
-        return [self.group, *numbers, readers, list(self.held), list(self.scopes)]
+        return [self.group, *numbers, readers, list(self.held), list(self.scopes), self.absent]
 
     @classmethod
     def of(cls, plain: list[Any]) -> Known:
         """Return what `plain` gave."""
         group, head, first_seq, sent, time_us, readers, held, *more = plain
         places = {name: Place(*one) for name, one in readers.items()}
-        return cls(group, head, first_seq, sent, time_us, places, tuple(held), *map(tuple, more))
+        scopes, absent = more or ((), False)
+        return cls(group, head, first_seq, sent, time_us, places, tuple(held), tuple(scopes), absent)
 
 
 @dataclass
@@ -155,12 +166,17 @@ def add(known: Mapping[str, Known], snapshot: Snapshot, asked: Collection[str] =
                 f"{log.group}: numbers such as {text} have no place in files; it is left out"
             )
             continue
-        _add_log(key, known.get(key), log, snapshot, added)
+        _add_log(key, known, log, snapshot, added)
     if not snapshot.problems:
         for key, before in known.items():
-            if key not in seen and _tells(snapshot, key, before):
-                added.rows += _leaving(before, before.readers, _time(snapshot, before))
-                added.known[key] = None
+            if key not in seen and not before.absent and _tells(snapshot, key, before):
+                time_us = _time(snapshot, before)
+                added.rows += _leaving(before, before.readers, time_us)
+                added.known[key] = replace(before, time_us=time_us, absent=True)
+    absent = [key for key, one in known.items() if one.absent and key not in seen]
+    if len(absent) > MOST_ABSENT:
+        absent.sort(key=lambda key: known[key].time_us)
+        added.known.update(dict.fromkeys(absent[:-MOST_ABSENT]))
     return added
 
 
@@ -193,14 +209,17 @@ def _time(snapshot: Snapshot, before: Known) -> int:
     return max(snapshot.time_us, before.time_us + 1)
 
 
-def _add_log(key: str, before: Known | None, log: Log, snapshot: Snapshot, added: Added) -> None:
+def _add_log(key: str, known: Mapping[str, Known], log: Log, snapshot: Snapshot, added: Added) -> None:
+    before = known.get(key)
+    if before is not None and before.absent:
+        before = _back(before, log, snapshot, added)
     sent = log.sent.items if log.sent.items is not None else log.sent.bytes
     if before is None:
-        before = Known(log.group, -1, log.first_seq, sent, snapshot.time_us - 1)
+        group = _next_name(log.group, known) if _is_used(log.group, known) else log.group
+        before = Known(group, -1, log.first_seq, sent, snapshot.time_us - 1)
     elif log.head < before.head or (sent or 0) < (before.sent or 0):
-        time_us = _time(snapshot, before)
-        added.rows += _leaving(before, before.readers, time_us)
-        before = Known(_next_name(before.group), -1, log.first_seq, sent, time_us - 1)
+        time_us = _end(before, log, snapshot, added)
+        before = Known(_next_name(before.group, known), -1, log.first_seq, sent, time_us)
     time_us = _time(snapshot, before)
     again = [one.member for one in log.readers if _is_another(before, one, log)]
     if again:
@@ -222,9 +241,41 @@ def _add_log(key: str, before: Known | None, log: Log, snapshot: Snapshot, added
         added.known[key] = after
 
 
-def _next_name(group: str) -> str:
-    name, _, number = group.rpartition("#")
-    return f"{name}#{int(number) + 1}" if name and number.isdecimal() else f"{group}#2"
+def _back(before: Known, log: Log, snapshot: Snapshot, added: Added) -> Known:
+    """Take readers up where they were, so that what was deleted while the log was missing is judged."""
+    time_us = _time(snapshot, before)
+    names = {one.member for one in log.readers if one.holds}
+    readers = {name: place for name, place in before.readers.items() if name in names}
+    was = replace(before, readers={}, absent=False)
+    now = replace(was, readers=readers, time_us=time_us)
+    added.rows += _rows(was, now, log)
+    return now
+
+
+def _end(before: Known, log: Log, snapshot: Snapshot, added: Added) -> int:
+    """End a log that was made anew; return the time of its last row.
+
+    All of it is gone.  A reader that lacked some and is there again may have read it before that, or not.
+    """
+    time_us, there = _time(snapshot, before), {one.member for one in log.readers}
+    unknown = [name for name, one in before.readers.items() if name in there and one.position < before.head]
+    added.rows += _leaving(before, before.readers.keys() - set(unknown), time_us)
+    added.rows += _leaving(before, unknown, time_us + 1)
+    added.deletions += _deletion(before, log, time_us, before.first_seq, before.head, unknown)
+    return time_us + 1
+
+
+def _is_used(group: str, known: Mapping[str, Known]) -> bool:
+    """Tell whether a new log has the name that another got when it was made anew."""
+    return "#" in group and any(one.group == group for one in known.values())
+
+
+def _next_name(group: str, known: Mapping[str, Known]) -> str:
+    used = {one.group for one in known.values()}
+    while group in used:
+        name, _, number = group.rpartition("#")
+        group = f"{name}#{int(number) + 1}" if name and number.isdecimal() else f"{group}#2"
+    return group
 
 
 def _places(before: Known, log: Log, *, whole: bool) -> dict[str, Place]:
@@ -311,13 +362,18 @@ def _deletions(before: Known, after: Known, log: Log) -> Iterator[Deletion]:
         return
     if before.first_seq > before.head and _sent_and_gone(before, log) is False:
         return  # there was nothing, and all that came is kept
-    narrow, last = log.numbering.narrow, after.first_seq - 1
-    first = narrow(before.first_seq)
-    gone = narrow(last)
-    if first is None or gone is None:
-        return
+    last = after.first_seq - 1
     unknown = [name for name, one in after.readers.items() if not one.exact and one.position < last]
-    yield Deletion(after.group, log.source, after.time_us, first, gone, tuple(sorted(unknown)))
+    yield from _deletion(after, log, after.time_us, before.first_seq, last, unknown)
+
+
+def _deletion(
+    known: Known, log: Log, time_us: int, first: int, last: int, unknown: Iterable[str]
+) -> Iterator[Deletion]:
+    """Say that a range is gone, if it is one that has a place in files."""
+    from_seq, to_seq = log.numbering.narrow(first), log.numbering.narrow(last)
+    if first <= last and from_seq is not None and to_seq is not None:
+        yield Deletion(known.group, log.source, time_us, from_seq, to_seq, tuple(sorted(unknown)))
 
 
 def _held(after: Known, log: Log) -> Held:
