@@ -92,6 +92,34 @@ def test_a_slot_that_is_lost_has_left():
     assert [row.kind for row in history.see(log_of(100, {"a": 20}, gone={"a"})).rows] == ["leave"]
 
 
+def lost(log, *names):
+    """Return a log that has deleted what some needed, as PostgreSQL tells it."""
+    return replace(log, readers=tuple(
+        replace(one, holds=False, details={"wal_status": "lost"}) if one.member in names else one
+        for one in log.readers
+    ))  # fmt: skip
+
+
+def test_a_slot_that_postgresql_calls_lost_has_lost_what_it_needed():
+    history = History()
+    slots = {"a": 20, "b": 50, "c": 100}
+    history.see(log_of(100, slots))
+    added = history.see(lost(log_of(100, slots, first_seq=41), "a", "c"))
+    assert history.losses() == [("a", 21, 40)]
+    assert [(row.kind, row.member, row.time_us) for row in added.rows] == [
+        ("leave", "a", 2001), ("leave", "c", 2001)
+    ]  # fmt: skip
+    history.see(lost(log_of(110, slots, first_seq=61), "a", "c"))
+    assert history.losses() == [("a", 21, 40), ("b", 51, 60)]
+
+
+def test_a_slot_is_lost_even_if_its_first_byte_is_still_there():
+    history = History()
+    history.see(log_of(100, {"a": 20, "b": 20}))
+    history.see(lost(log_of(100, {"a": None, "b": 20}), "a"))
+    assert (history.losses(), history.audit().undecided) == ([("a", 21, 21)], 1)
+
+
 def test_a_log_that_begins_anew_is_another_group():
     history = History()
     history.see(log_of(100, {"a": 20}))

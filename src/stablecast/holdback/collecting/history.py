@@ -18,7 +18,8 @@ Deletions
     Between two snapshots the log's beginning rose from a to b + 1: everything from a to b is gone.  Snapshots
     read the beginning no later than the positions, so a reader whose position is still below c + 1 in [a, b]
     did not get c + 1 before it went.  A reader of which it is not known what it needs next is named in the
-    row (``unknown``), and is not judged.
+    row (``unknown``), and is not judged.  A slot that PostgreSQL calls lost has lost what it needed, even if
+    the beginning of the log does not show it: a row says so, and it leaves a microsecond later.
 Comings and goings
     Readers of the first snapshot join at the time of the first head, so they owe all of it.  Later ones join
     at the time when they are first seen.  A reader that is no longer told has left, unless the snapshot says
@@ -233,6 +234,7 @@ def _add_log(key: str, known: Mapping[str, Known], log: Log, snapshot: Snapshot,
     )  # fmt: skip
     added.rows += _rows(before, after, log)
     added.deletions += _deletions(before, after, log)
+    after = _lose(after, log, added)
     told = _held(after, log)
     if tuple(told[3:]) != before.held:
         added.held.append(told)
@@ -284,9 +286,37 @@ def _places(before: Known, log: Log, *, whole: bool) -> dict[str, Place]:
     for reader in log.readers:
         if reader.holds:
             places[reader.member] = _moved(before, before.readers.get(reader.member), reader, log)
+        elif _is_lost(reader) and (place := before.readers.get(reader.member)):
+            places[reader.member] = place
         else:
             places.pop(reader.member, None)
     return places
+
+
+def _is_lost(reader: Reader) -> bool:
+    """Tell whether the system itself says that it has deleted what a reader needed, as PostgreSQL does."""
+    return not reader.holds and reader.details.get("wal_status") == "lost"
+
+
+def _lose(after: Known, log: Log, added: Added) -> Known:
+    """Say what readers lost by the system's own words, and let them leave a microsecond later."""
+    lost = sorted(one.member for one in log.readers if one.member in after.readers and _is_lost(one))
+    for name in lost:
+        first = after.readers[name].position + 1
+        last = min(after.head, max(first, after.first_seq - 1))
+        unknown = [other for other in after.readers if other not in lost]
+        if not any(row.group == after.group and _covers(row, name, first, log) for row in added.deletions):
+            added.deletions += _deletion(after, log, after.time_us, first, last, unknown)
+    if not lost:
+        return after
+    added.rows += _leaving(after, lost, after.time_us + 1)
+    readers = {name: place for name, place in after.readers.items() if name not in lost}
+    return replace(after, readers=readers, time_us=after.time_us + 1)
+
+
+def _covers(row: Deletion, name: str, first: int, log: Log) -> bool:
+    seq = log.numbering.narrow(first)
+    return name not in row.unknown and seq is not None and row.from_seq <= seq <= row.to_seq
 
 
 def _told(reader: Reader, log: Log) -> Place:
