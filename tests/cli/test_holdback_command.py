@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from stablecast.cli.main import main
+from stablecast.holdback.addresses import Address
 from stablecast.holdback.model import Amount, Log, Reader, Snapshot
 from stablecast.holdback.sources import SOURCES, open_source
 from stablecast.holdback.sources.base import CannotAsk
@@ -41,7 +42,10 @@ class Fake:
 def asked(monkeypatch):
     """Let addresses give what a test says."""
     sources = {}
-    monkeypatch.setattr("stablecast.holdback.asking.open_source", lambda url, timeout_s: sources[url])
+    monkeypatch.setattr("stablecast.holdback.asking.parse_address", lambda url: Address("redis", url, None))
+    monkeypatch.setattr(
+        "stablecast.holdback.asking.open_source", lambda address, timeout_s: sources[address.host]
+    )
     return sources
 
 

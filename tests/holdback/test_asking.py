@@ -1,9 +1,16 @@
 """Asking several systems: none keeps the others waiting."""
 
+import contextlib
+import os
+import signal
+import socketserver
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
 
+import psycopg
 import pytest
 from logs import log_of, snapshot_of
 
@@ -88,3 +95,65 @@ def test_rates_of_two_addresses_of_one_server_are_their_own(fakes):
     before = {one.scope: one for one in (at("t://h/0", 0, 10), at("t://h/1", 0, 500))}
     answer = answer_of([at("t://h/0", 10**6, 20), at("t://h/1", 10**6, 501)], before=before)
     assert sorted(row.rate.items_per_s for row in answer.rows) == [1, 10]
+
+
+@pytest.fixture
+def dribbling():
+    """A server that takes a question, and answers with a byte now and then for ever."""
+    ended = threading.Event()
+
+    class Answering(socketserver.BaseRequestHandler):
+        def handle(self):
+            with contextlib.suppress(OSError):
+                while not ended.wait(0.05):
+                    self.request.sendall(b"H")
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Answering) as server:
+        serving = threading.Thread(target=server.serve_forever, daemon=True)
+        serving.start()
+        yield f"stablecast://127.0.0.1:{server.server_address[1]}"
+        ended.set()
+        server.shutdown()
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_a_line_at_last(dribbling, redis):
+    with Asking([dribbling, redis.url], timeout_s=0.2) as asking:
+        snapshots, problems = asking.ask()
+    assert [one.scope for one in snapshots] == [redis.url]
+    assert problems == [f"cannot ask {dribbling}: no answer within 0.6 s"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_collection_ends_at_a_signal_while_a_system_keeps_it_waiting(dribbling, redis, tmp_path, number):
+    redis.xadd("s", {"a": 1})
+    words = ["collect", dribbling, redis.url, "--out", str(tmp_path / "out"), "--timeout-s", "600"]
+    process = subprocess.Popen([sys.executable, "-m", "stablecast.cli.main", *words])
+    while not list((tmp_path / "out").glob(".journal-*.jsonl") if (tmp_path / "out").exists() else []):
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.5)
+    process.send_signal(number)
+    assert process.wait(20) == 0
+    assert list((tmp_path / "out" / "positions").glob("*.parquet"))
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_backend_of_postgresql_that_is_stopped_keeps_nobody_waiting(postgres_process, redis):
+    url = postgres_process.url
+    with Asking([url, redis.url], timeout_s=0.3) as asking, psycopg.connect(url) as server:
+        while len(asking.ask()[0]) < 2:
+            pass
+        ((pid,),) = server.execute("SELECT pid FROM pg_stat_activity WHERE application_name = 'stablecast'")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            snapshots, (problem,) = asking.ask()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert [one.scope for one in snapshots] == [redis.url]
+        assert problem.endswith("no answer within 0.9 s")
+        deadline = time.monotonic() + 30
+        while len(asking.ask()[0]) < 2:
+            assert time.monotonic() < deadline

@@ -33,8 +33,8 @@ class _Question:
 
     deadline: float
     answered: threading.Event = field(default_factory=threading.Event)
-    answer: Snapshot | str = ""
-    """A snapshot, or a line that says why there is none."""
+    answer: Snapshot | str | BaseException = ""
+    """A snapshot, a line that says why there is none, or what is to be raised."""
 
 
 @dataclass
@@ -62,6 +62,8 @@ class _System:
             question.answer = str(error)
         except Exception as error:  # one system that answers oddly must not hide the others
             question.answer = f"an answer was not understood: {type(error).__name__}: {error}"
+        except BaseException as error:  # an interruption is for whoever asked
+            question.answer = error
         question.answered.set()
 
     def wait(self, wanted: Callable[[], bool]) -> None:
@@ -77,6 +79,8 @@ class _System:
         if question is None or not question.answered.is_set():
             return f"cannot ask {self.address.server}: no answer within {self.patience_s:g} s"
         self.under_way = None
+        if isinstance(question.answer, BaseException):
+            raise question.answer
         return question.answer
 
 
