@@ -133,6 +133,9 @@ def test_metrics_are_served_while_it_asks(asked, capsys, monkeypatch):
         ["redsi://a"],
         ["localhost"],
         ["redis://a:b"],
+        ["redis://a:0"],
+        ["redis://a?timeout_s=nan"],
+        ["stablecast://a:1?timeout_s=inf"],
         ["redis://a", "--max-held", "much"],
         ["redis://a", "--max-age", "long"],
         ["redis://a", "--watch", "0"],
@@ -154,12 +157,21 @@ def test_wrong_usage_is_exit_code_2_and_one_line(arguments, capsys):
         "redis://ann:secret-word@a:b",
         "redis://ann:sec/secret-word@a",
         "redis://:secret-word#x@a",
+        "redis://u:12?34secret@127.0.0.1:7801",
+        "redis://u:12?secret=word@127.0.0.1:7801",
+        "redis://u:12?34secret%40127.0.0.1:7801",
+        "nats://u:12?token=secret@127.0.0.1:7801",
     ],
 )
 def test_a_password_is_never_shown(text, capsys):
     assert main(["holdback", text]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "secret" not in line
+
+
+def test_what_has_to_be_written_otherwise_in_a_password_is_told(capsys):
+    assert main(["holdback", "redis://u:12?34secret@127.0.0.1:7801"]) == 2
+    assert "/ ? # @ of a password written %2F %3F %23 %40" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("scheme", sorted(SOURCES))

@@ -55,6 +55,8 @@ class Address:
     def check_options(self, accepted: Collection[str]) -> None:
         """Refuse options that the source does not know."""
         for name in self.options:
+            if name not in accepted and "@" in name:
+                raise InvalidInput(_UNREADABLE.format(self.scheme))
             if name not in accepted:
                 raise unknown_name(f"option of {self.scheme}://", name, accepted)
 
@@ -79,9 +81,9 @@ def parse_address(text: str) -> Address:
         raise InvalidInput(_UNREADABLE.format(text.partition(":")[0])) from None
     if not parts.scheme or "://" not in text:
         raise InvalidInput(f"'{text.rpartition('@')[2]}' is no address (accepted: such as redis://host:6379)")
-    if "@" in parts.path or parts.fragment:
+    if "@" in parts.path or "@" in parts.query or parts.fragment:
         raise InvalidInput(_UNREADABLE.format(parts.scheme))
-    return Address(
+    address = Address(
         scheme=parts.scheme.lower(),
         host=unquote(parts.hostname or "localhost"),
         port=port,
@@ -90,3 +92,7 @@ def parse_address(text: str) -> Address:
         user=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password is not None else None,
     )
+    if port == 0:
+        raise InvalidInput(f"{address.shown} (accepted: a port from 1 to 65535)")
+    address.seconds("timeout_s", 1.0)
+    return address

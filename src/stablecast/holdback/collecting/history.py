@@ -50,7 +50,6 @@ from stablecast.holdback.frontier import frontier_of
 from stablecast.holdback.model import Log, Reader, Snapshot
 from stablecast.holdback.numbering import Numbering
 
-
 MOST_ABSENT = 10_000
 """So many logs are remembered that are no longer there."""
 
