@@ -78,6 +78,15 @@ def test_a_limit_that_is_passed_is_exit_code_1_and_a_line(asked, capsys, limit, 
     assert len(capsys.readouterr().err.splitlines()) == code
 
 
+@pytest.mark.parametrize("limit", ["--max-held=0", "--max-age=1h"])
+def test_a_system_without_a_log_does_not_pass_a_check(asked, capsys, limit):
+    empty = Snapshot("redis://a", "redis", 10**15, (), asked="redis://a?match=orders:*")
+    asked["a"], asked["b"] = Fake(empty, empty), Fake(snapshot(), snapshot())
+    assert main(["holdback", "a", "b", "--max-held=1TB", limit]) == 1
+    assert "redis://a: there is no log, so --max-held" in capsys.readouterr().err
+    assert main(["holdback", "a", "b"]) == 0
+
+
 def test_a_part_that_is_missing_is_exit_code_1_and_a_line(asked, capsys):
     asked["a"] = Fake(snapshot(problems=("stream 'x' cannot be read",)))
     asked["b"] = Fake(CannotAsk("cannot ask redis://b: gone"))
@@ -138,6 +147,8 @@ def test_metrics_are_served_while_it_asks(asked, capsys, monkeypatch):
         ["stablecast://a:1?timeout_s=inf"],
         ["redis://a", "--max-held", "much"],
         ["redis://a", "--max-age", "long"],
+        ["redis://a", "--max-held", ""],
+        ["redis://a", "--max-age", ""],
         ["redis://a", "--watch", "0"],
         ["redis://a", "--timeout-s", "-1"],
         [],

@@ -73,8 +73,8 @@ def holdback_command(
         if value is not None and not 0 < value < float("inf"):
             raise InvalidInput(f"{name} {value} (accepted: seconds above 0)")
     limits = Limits(
-        parse_amount(max_held, "--max-held") if max_held else None,
-        parse_duration(max_age, "--max-age") if max_age else None,
+        parse_amount(max_held, "--max-held") if max_held is not None else None,
+        parse_duration(max_age, "--max-age") if max_age is not None else None,
     )
     gone_after_s = parse_duration(gone_after, "--gone-after")
     quiet = metrics is not None and watch is None and not as_json
@@ -133,11 +133,18 @@ class Telling:
             self.collector.show(snapshots, self.gone_after_s, self.asking.scopes)
         if not self.quiet:
             self._tell(answer, clear=again and not self.as_json and sys.stdout.isatty())
-        passed = exceeded(answer, self.limits)
+        passed = [*self._unjudged(snapshots), *exceeded(answer, self.limits)]
         for line in [*answer.problems, *passed]:
             complain(line)
         code = FOUND_FAILURE if passed or answer.problems else DONE
         return code, before | {one.scope: one for one in snapshots}
+
+    def _unjudged(self, snapshots: list[Snapshot]) -> list[str]:
+        """Return a line for each system without a log: a check that looks at nothing must not be green."""
+        given = (("--max-held", self.limits.held), ("--max-age", self.limits.age_s))
+        names = " and ".join(name for name, limit in given if limit is not None)
+        empty = [one.scope for one in snapshots if not one.logs] if names else []
+        return [f"{scope}: there is no log, so {names} cannot be judged" for scope in empty]
 
     def _tell(self, answer: Answer, *, clear: bool) -> None:
         from stablecast.holdback import as_json as to_json
