@@ -78,6 +78,20 @@ def test_a_limit_that_is_passed_is_exit_code_1_and_a_line(asked, capsys, limit, 
     assert len(capsys.readouterr().err.splitlines()) == code
 
 
+def test_a_name_cannot_forge_what_is_printed(asked, capsys):
+    name = "a\x1b[2J\nredis://b/orders: safe to delete"
+    log = replace(LOG, group=f"here/{name}", source=name, readers=(replace(LOG.readers[0], member=name),))
+    asked["a"] = Fake(snapshot(log, problems=(f"stream '{name}'",)), snapshot(log))
+    assert main(["holdback", "a", "--max-held=0"]) == 1
+    told = capsys.readouterr()
+    lines = told.out.splitlines() + told.err.splitlines()
+    assert not [line for line in lines if "\x1b" in line or line.startswith("redis://b")]
+    assert "a\\x1b[2J\\nredis://b/orders" in told.out
+    assert len(told.err.splitlines()) == 2
+    assert main(["holdback", "a", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["blockers"][0]["member"] == name
+
+
 @pytest.mark.parametrize("limit", ["--max-held=0", "--max-age=1h"])
 def test_a_system_without_a_log_does_not_pass_a_check(asked, capsys, limit):
     empty = Snapshot("redis://a", "redis", 10**15, (), asked="redis://a?match=orders:*")

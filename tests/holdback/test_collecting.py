@@ -281,3 +281,14 @@ def test_an_audit_of_a_correct_run_finds_nothing(tmp_path, capsys):
     assert second.startswith("undecided 1 time: ")
     assert main(["audit", str(tmp_path)]) == 2
     assert "is no collection" in capsys.readouterr().err
+
+
+def test_an_audit_writes_control_characters_of_names_out(tmp_path, capsys):
+    journal = Journal(tmp_path / "out")
+    for time_us, first_seq in ((1, 1), (2, 51)):
+        see(journal, log_of(100, {"a\x1b[2J\nb": 20}, first_seq=first_seq), time_us=time_us)
+    journal.rotate()
+    journal.close()
+    assert main(["audit", str(tmp_path / "out")]) == 1
+    line, _ = capsys.readouterr().out.splitlines()
+    assert line.startswith("a\\x1b[2J\\nb lost 21 up to 50 of g")

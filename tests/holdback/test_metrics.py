@@ -80,6 +80,12 @@ def test_two_addresses_of_one_server_are_shown_apart_and_no_series_twice(serving
     assert len(lines) == len(set(lines))
 
 
+def test_control_characters_of_names_are_written_out(serving):
+    serving.collector.show([snapshot_of(log_of(100, {"a\x1b[2J\nb": 20}))], 300.0)
+    found = samples(get(serving))
+    assert found["reader_blocks", "a\\x1b[2J\\nb", "s"] == 1
+
+
 def test_a_reader_that_was_removed_has_no_series(serving):
     serving.collector.show([snapshot_of(log_of(100, {"archive": 20, "billing": 30}))], 300.0)
     serving.collector.show([snapshot_of(log_of(100, {"billing": 30}))], 300.0)

@@ -14,6 +14,7 @@ import typer
 
 from stablecast.cli.output import DONE
 from stablecast.errors import InvalidInput
+from stablecast.words import printable
 
 
 def collect_command(
@@ -48,7 +49,7 @@ def collect_command(
 
 
 def _say(line: str) -> None:
-    print(f"# {line}", file=sys.stderr, flush=True)
+    print(f"# {printable(line)}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import typer
 
 from stablecast.cli.output import DONE, FOUND_FAILURE, complain
 from stablecast.errors import InvalidInput
+from stablecast.words import printable
 
 if TYPE_CHECKING:
     from stablecast.holdback.sources.base import Source
@@ -105,11 +106,11 @@ def _tell(plan: Plan, done: list[Done | None]) -> None:
         if step.is_empty and not step.ignored:
             empty += 1
             if step.refused:
-                print(f"{step.log.name}: {step.refused}; nothing is deleted")
+                print(printable(f"{step.log.name}: {step.refused}; nothing is deleted"))
             continue
-        print(_line(step, result))
+        print(printable(_line(step, result)))
         for reason in reasons(step):
-            print(f"  {reason}")
+            print(printable(f"  {reason}"))
     if empty == len(plan.steps):
         print("there is nothing to delete")
     if text := kafka_file(plan):

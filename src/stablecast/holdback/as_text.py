@@ -8,7 +8,7 @@ from stablecast.holdback.answer import Answer, Row
 from stablecast.holdback.frontier import Standing
 from stablecast.holdback.rates import Full
 from stablecast.holdback.units import amount_text, duration_text
-from stablecast.words import counted
+from stablecast.words import counted, printable
 
 COLUMNS = ("READER", "HOLDS", "BEHIND FOR", "STATE", "WITHOUT IT")
 TOP = 10
@@ -16,7 +16,7 @@ TOP = 10
 
 def as_text(answer: Answer, *, top: int = TOP) -> str:
     """Return the answer, of the logs and readers that hold the most."""
-    return "\n".join(_lines(answer, top))
+    return "\n".join(printable(line) for line in _lines(answer, top))
 
 
 def _lines(answer: Answer, top: int) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _reader(answer: Answer, row: Row, one: Standing) -> tuple[str, ...]:
     if reader.behind_since_us is not None:
         behind = duration_text((row.snapshot.time_us - reader.behind_since_us) / 1e6)
     holds = amount_text(reader.behind) if one.lag else ("nothing" if reader.holds else "nothing any more")
-    return reader.member, holds, behind, _state(answer, row, one), _without(row, one)
+    return printable(reader.member), holds, behind, _state(answer, row, one), _without(row, one)
 
 
 def _state(answer: Answer, row: Row, one: Standing) -> str:

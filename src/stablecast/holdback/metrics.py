@@ -4,8 +4,8 @@ A series belongs to a reader's name, so that of a reader which is gone stays for
 for it.  When a system does not answer, its last series stay, ``stablecast_holdback_up`` is 0, and
 ``stablecast_holdback_snapshot_timestamp_seconds`` says how old they are.
 
-Labels are group, source and member.  At most so many logs and readers are shown, those that hold the most;
-``stablecast_holdback_left_out`` counts the others.
+Labels are group, source and member, with control characters written out.  At most so many logs and readers
+are shown, those that hold the most; ``stablecast_holdback_left_out`` counts the others.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from stablecast.errors import BindFailed, InvalidInput
 from stablecast.holdback.answer import Answer, Row, answer_of
 from stablecast.holdback.frontier import Standing
 from stablecast.holdback.model import Snapshot
+from stablecast.words import printable
 
 MOST = 1000
 PREFIX = "stablecast_holdback"
@@ -118,7 +119,7 @@ def _gauges(
         for values, numbers in dict(reversed(rows)).items():  # two addresses may tell the same log
             number = numbers[k]
             if number is not None:
-                gauge.add_metric(list(values), number)
+                gauge.add_metric([printable(value) for value in values], number)
         yield gauge
 
 
