@@ -1,6 +1,8 @@
 """``stablecast holdback``: one line for what goes wrong, exit codes for cron, and nothing heavy is loaded."""
 
 import json
+import os
+import socket
 import subprocess
 import sys
 import time
@@ -150,6 +152,45 @@ def test_metrics_are_served_while_it_asks(asked, capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
+def test_metrics_at_an_address_that_is_in_use_is_wrong_usage(asked, capsys):
+    asked["a"] = Fake()
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen()
+        place = f"127.0.0.1:{one.getsockname()[1]}"
+        assert main(["holdback", "a", "--metrics", place]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"stablecast: cannot serve metrics at {place}: ")
+
+
+@pytest.mark.parametrize(("limit", "code"), [("--max-held=1TB", 0), ("--max-held=1B", 1)])
+def test_whoever_stops_reading_does_not_change_the_exit_code(limit, code):
+    read, write = os.pipe()
+    os.close(read)
+    asking = READER_GONE.format(limit=limit)
+    done = subprocess.run([sys.executable, "-c", asking], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, len(done.stderr.splitlines())) == (code, code), done.stderr
+
+
+READER_GONE = """
+import sys
+from stablecast.cli.main import run
+from stablecast.holdback import asking
+from stablecast.holdback.model import Amount, Log, Reader, Snapshot
+
+class Fake:
+    def take(self):
+        log = Log("g", "s", 100, 1, (Reader("a", 20, behind=Amount(80, 800)),), kept=Amount(100, 1000))
+        return Snapshot("redis://a", "redis", 10**15, (log,))
+    def close(self):
+        pass
+
+asking.open_source = lambda *_, **more: Fake()
+run(["holdback", "redis://a", "--watch", "0.01", "{limit}"])
+"""
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -164,6 +205,9 @@ def test_metrics_are_served_while_it_asks(asked, capsys, monkeypatch):
         ["redis://a", "--max-held", ""],
         ["redis://a", "--max-age", ""],
         ["redis://a", "--watch", "0"],
+        ["redis://a", "--watch", "1e12"],
+        ["redis://a", "--timeout-s", "1e12"],
+        ["redis://a?timeout_s=1e12"],
         ["redis://a", "--timeout-s", "-1"],
         [],
     ],

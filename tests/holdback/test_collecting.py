@@ -292,3 +292,43 @@ def test_an_audit_writes_control_characters_of_names_out(tmp_path, capsys):
     assert main(["audit", str(tmp_path / "out")]) == 1
     line, _ = capsys.readouterr().out.splitlines()
     assert line.startswith("a\\x1b[2J\\nb lost 21 up to 50 of g")
+
+
+def test_an_audit_that_has_nothing_to_judge_says_so(tmp_path, capsys):
+    (tmp_path / "positions").mkdir()
+    assert main(["audit", str(tmp_path)]) == 2
+    assert "nothing was there to judge" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_refused_is_left_as_it_was(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert main(["collect", "stablecast://127.0.0.1:1", "--out", str(tmp_path), "--once"]) == 2
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    "line", ["garbage", "[]", "{}", '{"known":{"a":[1]}}', '{"known":{},"rows":[]}', "\udcff"]
+)
+def test_a_journal_that_is_damaged_is_one_line(tmp_path, capsys, line):
+    journal = Journal(tmp_path)
+    see(journal, log_of(5, {"a": 3}), time_us=1)
+    journal.close()
+    with (tmp_path / ".journal-000001.jsonl").open("ab") as file:
+        file.write(line.encode(errors="surrogateescape") + b"\n")
+    assert main(["collect", "stablecast://127.0.0.1:1", "--out", str(tmp_path), "--once"]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith(f"stablecast: line 3 of '{tmp_path}/.journal-000001.jsonl' is damaged")
+
+
+def test_a_file_that_only_looks_like_a_journal_is_no_collection(tmp_path):
+    (tmp_path / ".journal-mine.jsonl").write_text("x")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="holds something else"):
+        Journal(tmp_path)
+
+
+@pytest.mark.parametrize("option", ["--every-s", "--rotate-s", "--timeout-s"])
+def test_a_time_that_cannot_be_waited_for_is_one_line(tmp_path, capsys, option):
+    words = ["collect", "stablecast://127.0.0.1:1", "--out", str(tmp_path / "out"), option, "1e12"]
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith(f"stablecast: {option} 1e+12 (accepted")

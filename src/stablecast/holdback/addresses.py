@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from stablecast.errors import InvalidInput, unknown_name
+from stablecast.holdback.units import LONGEST_S
 
 # It does not say what is wrong: that may be a part of a password.
 _UNREADABLE = (
@@ -67,8 +68,10 @@ class Address:
             value = default if text is None else float(text)
         except ValueError:
             value = -1.0
-        if not 0 < value < float("inf"):
-            raise InvalidInput(f"{name}={text} of {self.shown} (accepted: seconds above 0)")
+        if not 0 < value <= LONGEST_S:
+            raise InvalidInput(
+                f"{name}={text} of {self.shown} (accepted: seconds above 0, at most {LONGEST_S:,})"
+            )
         return value
 
 

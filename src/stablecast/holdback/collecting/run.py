@@ -12,7 +12,7 @@ from stablecast.analysis.output import locked
 from stablecast.errors import InvalidInput
 from stablecast.holdback.asking import Asking
 from stablecast.holdback.collecting.history import add
-from stablecast.holdback.collecting.journal import LOCK, Journal
+from stablecast.holdback.collecting.journal import LOCK, Journal, check_folder
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ def collect(
     A system that does not answer is asked again at the next time; ``say`` is told when that begins and ends.
     """
     asking = Asking(addresses, timeout_s=how.timeout_s)
+    check_folder(out)
     with asking, locked(out / LOCK, out):
         journal = Journal(out)
         try:
