@@ -80,6 +80,14 @@ def test_a_limit_that_is_passed_is_exit_code_1_and_a_line(asked, capsys, limit, 
     assert len(capsys.readouterr().err.splitlines()) == code
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_answer_fits_the_terminal(asked, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    asked["a"] = Fake(snapshot())
+    assert main(["holdback", "a"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= columns
+
+
 def test_a_name_cannot_forge_what_is_printed(asked, capsys):
     name = "a\x1b[2J\nredis://b/orders: safe to delete"
     log = replace(LOG, group=f"here/{name}", source=name, readers=(replace(LOG.readers[0], member=name),))

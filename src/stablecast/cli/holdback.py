@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -107,6 +109,13 @@ def _serving(place: str | None) -> Iterator[HoldbackCollector | None]:
         yield collector
 
 
+def _width() -> int | None:
+    """Return how wide lines may be; what is no terminal, and of which nothing is said, takes any."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        return None
+    return max(20, shutil.get_terminal_size().columns)
+
+
 @dataclass
 class Telling:
     """Asks, tells and judges, again and again."""
@@ -163,4 +172,4 @@ class Telling:
         if self.as_json:
             print(json.dumps(to_json.as_json(answer)), flush=True)
             return
-        print((CLEAR if clear else "") + to_text.as_text(answer, top=self.top), flush=True)
+        print((CLEAR if clear else "") + to_text.as_text(answer, top=self.top, width=_width()), flush=True)
