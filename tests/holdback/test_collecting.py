@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
+import psycopg
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -332,3 +333,29 @@ def test_a_time_that_cannot_be_waited_for_is_one_line(tmp_path, capsys, option):
     words = ["collect", "stablecast://127.0.0.1:1", "--out", str(tmp_path / "out"), option, "1e12"]
     assert main(words) == 2
     assert capsys.readouterr().err.startswith(f"stablecast: {option} 1e+12 (accepted")
+
+
+@pytest.mark.xdist_group("postgres")
+def test_an_audit_finds_a_slot_of_postgresql_that_is_lost(postgres_process, tmp_path, capsys):
+    url, out = postgres_process.url, str(tmp_path / "out")
+    with psycopg.connect(url, autocommit=True) as server:
+        for (name,) in server.execute("SELECT slot_name FROM pg_replication_slots").fetchall():
+            server.execute("SELECT pg_drop_replication_slot(%s)", [name])
+        server.execute("SELECT pg_create_physical_replication_slot('slow', true)")
+        server.execute("CREATE TABLE IF NOT EXISTS orders (id int, payload text)")
+        server.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
+        try:
+            server.execute("INSERT INTO orders SELECT g, 'x' FROM generate_series(1, 100) g")
+            assert main(["collect", url, "--out", out, "--once"]) == 0
+            server.execute("SELECT pg_reload_conf()")
+            for _ in range(3):
+                server.execute("INSERT INTO orders SELECT g, 'x' FROM generate_series(1, 100) g")
+                server.execute("SELECT pg_switch_wal()")
+            server.execute("CHECKPOINT")
+            assert main(["collect", url, "--out", out, "--once"]) == 0
+        finally:
+            server.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
+            server.execute("SELECT pg_reload_conf()")
+            server.execute("SELECT pg_drop_replication_slot('slow')")
+    assert main(["audit", out]) == 1
+    assert "slow lost " in capsys.readouterr().out

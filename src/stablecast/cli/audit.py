@@ -67,7 +67,8 @@ def _tell(found: Audit) -> None:
     print(f"{counted(found.deletions, 'deletion')}, {counted(found.readers, 'reader')}: {losses}")
     if found.undecided:
         times = counted(found.undecided, "time")
-        print(f"undecided {times}: a reader moved on between the same two snapshots as the deletion")
+        why = "a reader moved on, or its log was made anew, between the same two snapshots as the deletion"
+        print(f"undecided {times}: {why}")
 
 
 def _time(loss: Loss) -> str:
