@@ -1,6 +1,8 @@
 """``stablecast holdback``: one line for what goes wrong, exit codes for cron, and nothing heavy is loaded."""
 
 import json
+import os
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from stablecast.cli.main import main
+from stablecast.holdback.addresses import Address
 from stablecast.holdback.model import Amount, Log, Reader, Snapshot
 from stablecast.holdback.sources import SOURCES, open_source
 from stablecast.holdback.sources.base import CannotAsk
@@ -41,7 +44,10 @@ class Fake:
 def asked(monkeypatch):
     """Let addresses give what a test says."""
     sources = {}
-    monkeypatch.setattr("stablecast.holdback.asking.open_source", lambda url, timeout_s: sources[url])
+    monkeypatch.setattr("stablecast.holdback.asking.parse_address", lambda url: Address("redis", url, None))
+    monkeypatch.setattr(
+        "stablecast.holdback.asking.open_source", lambda address, timeout_s: sources[address.host]
+    )
     return sources
 
 
@@ -72,6 +78,37 @@ def test_a_limit_that_is_passed_is_exit_code_1_and_a_line(asked, capsys, limit, 
     asked["a"] = Fake(snapshot())
     assert main(["holdback", "a", limit]) == code
     assert len(capsys.readouterr().err.splitlines()) == code
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_answer_fits_the_terminal(asked, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    asked["a"] = Fake(snapshot())
+    assert main(["holdback", "a"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= columns
+
+
+def test_a_name_cannot_forge_what_is_printed(asked, capsys):
+    name = "a\x1b[2J\nredis://b/orders: safe to delete"
+    log = replace(LOG, group=f"here/{name}", source=name, readers=(replace(LOG.readers[0], member=name),))
+    asked["a"] = Fake(snapshot(log, problems=(f"stream '{name}'",)), snapshot(log))
+    assert main(["holdback", "a", "--max-held=0"]) == 1
+    told = capsys.readouterr()
+    lines = told.out.splitlines() + told.err.splitlines()
+    assert not [line for line in lines if "\x1b" in line or line.startswith("redis://b")]
+    assert "a\\x1b[2J\\nredis://b/orders" in told.out
+    assert len(told.err.splitlines()) == 2
+    assert main(["holdback", "a", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["blockers"][0]["member"] == name
+
+
+@pytest.mark.parametrize("limit", ["--max-held=0", "--max-age=1h"])
+def test_a_system_without_a_log_does_not_pass_a_check(asked, capsys, limit):
+    empty = Snapshot("redis://a", "redis", 10**15, (), asked="redis://a?match=orders:*")
+    asked["a"], asked["b"] = Fake(empty, empty), Fake(snapshot(), snapshot())
+    assert main(["holdback", "a", "b", "--max-held=1TB", limit]) == 1
+    assert "redis://a: there is no log, so --max-held" in capsys.readouterr().err
+    assert main(["holdback", "a", "b"]) == 0
 
 
 def test_a_part_that_is_missing_is_exit_code_1_and_a_line(asked, capsys):
@@ -123,15 +160,62 @@ def test_metrics_are_served_while_it_asks(asked, capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
+def test_metrics_at_an_address_that_is_in_use_is_wrong_usage(asked, capsys):
+    asked["a"] = Fake()
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen()
+        place = f"127.0.0.1:{one.getsockname()[1]}"
+        assert main(["holdback", "a", "--metrics", place]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"stablecast: cannot serve metrics at {place}: ")
+
+
+@pytest.mark.parametrize(("limit", "code"), [("--max-held=1TB", 0), ("--max-held=1B", 1)])
+def test_whoever_stops_reading_does_not_change_the_exit_code(limit, code):
+    read, write = os.pipe()
+    os.close(read)
+    asking = READER_GONE.format(limit=limit)
+    done = subprocess.run([sys.executable, "-c", asking], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, len(done.stderr.splitlines())) == (code, code), done.stderr
+
+
+READER_GONE = """
+import sys
+from stablecast.cli.main import run
+from stablecast.holdback import asking
+from stablecast.holdback.model import Amount, Log, Reader, Snapshot
+
+class Fake:
+    def take(self):
+        log = Log("g", "s", 100, 1, (Reader("a", 20, behind=Amount(80, 800)),), kept=Amount(100, 1000))
+        return Snapshot("redis://a", "redis", 10**15, (log,))
+    def close(self):
+        pass
+
+asking.open_source = lambda *_, **more: Fake()
+run(["holdback", "redis://a", "--watch", "0.01", "{limit}"])
+"""
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["redsi://a"],
         ["localhost"],
         ["redis://a:b"],
+        ["redis://a:0"],
+        ["redis://a?timeout_s=nan"],
+        ["stablecast://a:1?timeout_s=inf"],
         ["redis://a", "--max-held", "much"],
         ["redis://a", "--max-age", "long"],
+        ["redis://a", "--max-held", ""],
+        ["redis://a", "--max-age", ""],
         ["redis://a", "--watch", "0"],
+        ["redis://a", "--watch", "1e12"],
+        ["redis://a", "--timeout-s", "1e12"],
+        ["redis://a?timeout_s=1e12"],
         ["redis://a", "--timeout-s", "-1"],
         [],
     ],
@@ -150,12 +234,21 @@ def test_wrong_usage_is_exit_code_2_and_one_line(arguments, capsys):
         "redis://ann:secret-word@a:b",
         "redis://ann:sec/secret-word@a",
         "redis://:secret-word#x@a",
+        "redis://u:12?34secret@127.0.0.1:7801",
+        "redis://u:12?secret=word@127.0.0.1:7801",
+        "redis://u:12?34secret%40127.0.0.1:7801",
+        "nats://u:12?token=secret@127.0.0.1:7801",
     ],
 )
 def test_a_password_is_never_shown(text, capsys):
     assert main(["holdback", text]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "secret" not in line
+
+
+def test_what_has_to_be_written_otherwise_in_a_password_is_told(capsys):
+    assert main(["holdback", "redis://u:12?34secret@127.0.0.1:7801"]) == 2
+    assert "/ ? # @ of a password written %2F %3F %23 %40" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("scheme", sorted(SOURCES))

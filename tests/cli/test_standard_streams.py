@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from stablecast.cli.node_lines import printable
 from stablecast.cli.standard_streams import Output, read_lines
 from stablecast.errors import InvalidInput
+from stablecast.words import printable
 
 
 async def lines_of(file, longest=100):

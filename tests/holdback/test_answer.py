@@ -158,6 +158,16 @@ def test_a_log_that_nobody_reads_is_not_called_safe():
     )
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_lines_are_no_wider_than_the_terminal(two_logs, width):
+    whole, lines = as_text(two_logs), as_text(two_logs, width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    names = {one.reader.member for row in two_logs.rows for one in row.frontier.standings}
+    told = " ".join(lines)
+    assert not [name for name in names if (name in whole) != (name in told)]
+    assert as_text(two_logs, width=500) == whole
+
+
 @pytest.mark.parametrize(
     ("text", "amount"),
     [

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
+import psycopg
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -281,3 +282,80 @@ def test_an_audit_of_a_correct_run_finds_nothing(tmp_path, capsys):
     assert second.startswith("undecided 1 time: ")
     assert main(["audit", str(tmp_path)]) == 2
     assert "is no collection" in capsys.readouterr().err
+
+
+def test_an_audit_writes_control_characters_of_names_out(tmp_path, capsys):
+    journal = Journal(tmp_path / "out")
+    for time_us, first_seq in ((1, 1), (2, 51)):
+        see(journal, log_of(100, {"a\x1b[2J\nb": 20}, first_seq=first_seq), time_us=time_us)
+    journal.rotate()
+    journal.close()
+    assert main(["audit", str(tmp_path / "out")]) == 1
+    line, _ = capsys.readouterr().out.splitlines()
+    assert line.startswith("a\\x1b[2J\\nb lost 21 up to 50 of g")
+
+
+def test_an_audit_that_has_nothing_to_judge_says_so(tmp_path, capsys):
+    (tmp_path / "positions").mkdir()
+    assert main(["audit", str(tmp_path)]) == 2
+    assert "nothing was there to judge" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_refused_is_left_as_it_was(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert main(["collect", "stablecast://127.0.0.1:1", "--out", str(tmp_path), "--once"]) == 2
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    "line", ["garbage", "[]", "{}", '{"known":{"a":[1]}}', '{"known":{},"rows":[]}', "\udcff"]
+)
+def test_a_journal_that_is_damaged_is_one_line(tmp_path, capsys, line):
+    journal = Journal(tmp_path)
+    see(journal, log_of(5, {"a": 3}), time_us=1)
+    journal.close()
+    with (tmp_path / ".journal-000001.jsonl").open("ab") as file:
+        file.write(line.encode(errors="surrogateescape") + b"\n")
+    assert main(["collect", "stablecast://127.0.0.1:1", "--out", str(tmp_path), "--once"]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith(f"stablecast: line 3 of '{tmp_path}/.journal-000001.jsonl' is damaged")
+
+
+def test_a_file_that_only_looks_like_a_journal_is_no_collection(tmp_path):
+    (tmp_path / ".journal-mine.jsonl").write_text("x")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="holds something else"):
+        Journal(tmp_path)
+
+
+@pytest.mark.parametrize("option", ["--every-s", "--rotate-s", "--timeout-s"])
+def test_a_time_that_cannot_be_waited_for_is_one_line(tmp_path, capsys, option):
+    words = ["collect", "stablecast://127.0.0.1:1", "--out", str(tmp_path / "out"), option, "1e12"]
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith(f"stablecast: {option} 1e+12 (accepted")
+
+
+@pytest.mark.xdist_group("postgres")
+def test_an_audit_finds_a_slot_of_postgresql_that_is_lost(postgres_process, tmp_path, capsys):
+    url, out = postgres_process.url, str(tmp_path / "out")
+    with psycopg.connect(url, autocommit=True) as server:
+        for (name,) in server.execute("SELECT slot_name FROM pg_replication_slots").fetchall():
+            server.execute("SELECT pg_drop_replication_slot(%s)", [name])
+        server.execute("SELECT pg_create_physical_replication_slot('slow', true)")
+        server.execute("CREATE TABLE IF NOT EXISTS orders (id int, payload text)")
+        server.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
+        try:
+            server.execute("INSERT INTO orders SELECT g, 'x' FROM generate_series(1, 100) g")
+            assert main(["collect", url, "--out", out, "--once"]) == 0
+            server.execute("SELECT pg_reload_conf()")
+            for _ in range(3):
+                server.execute("INSERT INTO orders SELECT g, 'x' FROM generate_series(1, 100) g")
+                server.execute("SELECT pg_switch_wal()")
+            server.execute("CHECKPOINT")
+            assert main(["collect", url, "--out", out, "--once"]) == 0
+        finally:
+            server.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
+            server.execute("SELECT pg_reload_conf()")
+            server.execute("SELECT pg_drop_replication_slot('slow')")
+    assert main(["audit", out]) == 1
+    assert "slow lost " in capsys.readouterr().out

@@ -119,6 +119,13 @@ def test_of_a_consumer_that_acknowledges_nothing_it_is_not_known_what_it_has(ord
     assert main(["trim", orders.url, "--execute"]) == 0
     assert "plain: it acknowledges nothing (ack_policy none)" in capsys.readouterr().out
     assert state(orders).messages == 100
+    assert main(["holdback", orders.url]) == 0
+    shown = capsys.readouterr().out
+    assert "orders: not known to be safe to delete:" in shown
+    assert "not known what it has" in shown
+    assert main(["holdback", orders.url, "--json"]) == 0
+    readers = json.loads(capsys.readouterr().out)["sources"][0]["readers"]
+    assert [bool(reader["unsure"]) for reader in readers if reader["member"] == "plain"] == [True]
 
 
 def test_a_consumer_that_acknowledges_nothing_and_comes_after_the_plan_counts(orders):

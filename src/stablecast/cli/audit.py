@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stablecast.cli.output import DONE, FOUND_FAILURE
-from stablecast.words import counted
+from stablecast.words import counted, printable
 
 if TYPE_CHECKING:
     from stablecast.holdback.audit import Audit, Loss
@@ -62,12 +62,13 @@ def _plain(found: Audit) -> dict[str, object]:
 
 def _tell(found: Audit) -> None:
     for loss in found.losses:
-        print(f"{loss.member} lost {loss.text} of {loss.group}, seen {_time(loss)}")
+        print(printable(f"{loss.member} lost {loss.text} of {loss.group}, seen {_time(loss)}"))
     losses = "1 loss" if len(found.losses) == 1 else f"{len(found.losses):,} losses"
     print(f"{counted(found.deletions, 'deletion')}, {counted(found.readers, 'reader')}: {losses}")
     if found.undecided:
         times = counted(found.undecided, "time")
-        print(f"undecided {times}: a reader moved on between the same two snapshots as the deletion")
+        why = "a reader moved on, or its log was made anew, between the same two snapshots as the deletion"
+        print(f"undecided {times}: {why}")
 
 
 def _time(loss: Loss) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from stablecast.cli.output import DONE
-from stablecast.errors import InvalidInput
+from stablecast.words import printable
 
 
 def collect_command(
@@ -35,9 +35,10 @@ def collect_command(
 
     Example: stablecast collect redis://localhost:6379 --out history --every-s 10
     """
+    from stablecast.holdback.units import check_seconds
+
     for name, value in (("--every-s", every_s), ("--rotate-s", rotate_s), ("--timeout-s", timeout_s)):
-        if not 0 < value < float("inf"):
-            raise InvalidInput(f"{name} {value} (accepted: seconds above 0)")
+        check_seconds(value, name)
     from stablecast.holdback.collecting.run import Collecting, collect
 
     how = Collecting(every_s, rotate_s, once, timeout_s)
@@ -48,7 +49,7 @@ def collect_command(
 
 
 def _say(line: str) -> None:
-    print(f"# {line}", file=sys.stderr, flush=True)
+    print(f"# {printable(line)}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -12,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stablecast.cli.output import DONE, FOUND_FAILURE, complain
-from stablecast.errors import InvalidInput
+from stablecast.cli.output import DONE, FOUND_FAILURE, complain, drop_output
+from stablecast.errors import BindFailed, InvalidInput
 
 if TYPE_CHECKING:
     from stablecast.holdback.answer import Answer, Limits
@@ -67,14 +69,14 @@ def holdback_command(
     """
     from stablecast.holdback.answer import Limits
     from stablecast.holdback.asking import Asking
-    from stablecast.holdback.units import parse_amount, parse_duration
+    from stablecast.holdback.units import check_seconds, parse_amount, parse_duration
 
     for name, value in (("--watch", watch), ("--timeout-s", timeout_s)):
-        if value is not None and not 0 < value < float("inf"):
-            raise InvalidInput(f"{name} {value} (accepted: seconds above 0)")
+        if value is not None:
+            check_seconds(value, name)
     limits = Limits(
-        parse_amount(max_held, "--max-held") if max_held else None,
-        parse_duration(max_age, "--max-age") if max_age else None,
+        parse_amount(max_held, "--max-held") if max_held is not None else None,
+        parse_duration(max_age, "--max-age") if max_age is not None else None,
     )
     gone_after_s = parse_duration(gone_after, "--gone-after")
     quiet = metrics is not None and watch is None and not as_json
@@ -82,7 +84,7 @@ def holdback_command(
     with Asking(urls, timeout_s=timeout_s) as asking, _serving(metrics) as collector:
         telling = Telling(asking, limits, gone_after_s, top, as_json, quiet, collector)
         code, last = telling.once({}, again=False)
-        while every_s is not None:
+        while every_s is not None and (telling.is_read or collector is not None):
             time.sleep(every_s)
             code, last = telling.once(last, again=True)
     return code
@@ -98,12 +100,23 @@ def _serving(place: str | None) -> Iterator[HoldbackCollector | None]:
 
     host, port = parse_place(place)
     collector = HoldbackCollector()
-    with MetricsServer((host, port), collector) as server:
+    try:
+        serving = MetricsServer((host, port), collector)
+    except BindFailed as error:  # 1 would say that a limit is passed
+        raise InvalidInput(str(error)) from None
+    with serving as server:
         print(f"# metrics at http://{host}:{server.port}/metrics", file=sys.stderr, flush=True)
         yield collector
 
 
-@dataclass(frozen=True)
+def _width() -> int | None:
+    """Return how wide lines may be; what is no terminal, and of which nothing is said, takes any."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        return None
+    return max(20, shutil.get_terminal_size().columns)
+
+
+@dataclass
 class Telling:
     """Asks, tells and judges, again and again."""
 
@@ -115,6 +128,8 @@ class Telling:
     quiet: bool
     """Nothing but metrics is wanted."""
     collector: HoldbackCollector | None
+    is_read: bool = True
+    """Whether anybody still reads what is printed; ``head`` goes when it has what it wanted."""
 
     def once(self, before: dict[str, Snapshot], *, again: bool) -> tuple[int, dict[str, Snapshot]]:
         """Return the exit code, and the last snapshot of each system for the next time.
@@ -130,14 +145,25 @@ class Telling:
             raise InvalidInput(problems[-1])
         answer = answer_of(snapshots, before=before, problems=problems, gone_after_s=self.gone_after_s)
         if self.collector is not None:
-            self.collector.show(snapshots, self.gone_after_s)
+            self.collector.show(snapshots, self.gone_after_s, self.asking.scopes)
         if not self.quiet:
-            self._tell(answer, clear=again and not self.as_json and sys.stdout.isatty())
-        passed = exceeded(answer, self.limits)
+            try:
+                self._tell(answer, clear=again and not self.as_json and sys.stdout.isatty())
+            except BrokenPipeError:
+                drop_output()
+                self.is_read = False
+        passed = [*self._unjudged(snapshots), *exceeded(answer, self.limits)]
         for line in [*answer.problems, *passed]:
             complain(line)
         code = FOUND_FAILURE if passed or answer.problems else DONE
-        return code, before | {one.server: one for one in snapshots}
+        return code, before | {one.scope: one for one in snapshots}
+
+    def _unjudged(self, snapshots: list[Snapshot]) -> list[str]:
+        """Return a line for each system without a log: a check that looks at nothing must not be green."""
+        given = (("--max-held", self.limits.held), ("--max-age", self.limits.age_s))
+        names = " and ".join(name for name, limit in given if limit is not None)
+        empty = [one.scope for one in snapshots if not one.logs] if names else []
+        return [f"{scope}: there is no log, so {names} cannot be judged" for scope in empty]
 
     def _tell(self, answer: Answer, *, clear: bool) -> None:
         from stablecast.holdback import as_json as to_json
@@ -146,4 +172,4 @@ class Telling:
         if self.as_json:
             print(json.dumps(to_json.as_json(answer)), flush=True)
             return
-        print((CLEAR if clear else "") + to_text.as_text(answer, top=self.top), flush=True)
+        print((CLEAR if clear else "") + to_text.as_text(answer, top=self.top, width=_width()), flush=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from stablecast.engine.results import Delivery, Event, Outcome, ProbablyStable, Released, Stable, TimedOut
 from stablecast.live.words import in_words, names
+from stablecast.words import printable
 
 
 class Lines:
@@ -67,11 +68,6 @@ class Lines:
         if self._as_json:
             return json.dumps({"event": kind, **fields}, ensure_ascii=False) + "\n"
         return text + "\n"
-
-
-def printable(text: str) -> str:
-    """Return a text with control characters written out, as they might do things to a terminal."""
-    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _payload(payload: bytes) -> dict[str, str]:

@@ -8,13 +8,15 @@ import sys
 import time
 from types import TracebackType
 
+from stablecast.words import printable
+
 DONE, FOUND_FAILURE, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 PLAIN_LINE_SECONDS = 5.0
 
 
 def complain(message: str) -> None:
     """Print one line to standard error."""
-    print(f"stablecast: {' '.join(message.split())}", file=sys.stderr)
+    print(f"stablecast: {printable(' '.join(message.split()))}", file=sys.stderr)
 
 
 def finish_output(code: int) -> int:

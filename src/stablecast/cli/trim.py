@@ -11,6 +11,7 @@ import typer
 
 from stablecast.cli.output import DONE, FOUND_FAILURE, complain
 from stablecast.errors import InvalidInput
+from stablecast.words import printable
 
 WAITING_NAMES = 10
 
@@ -135,13 +136,13 @@ def _tell(plan: Plan, done: list[Done | None]) -> None:
         if step.is_empty and not step.ignored:
             empty += 1
             if step.refused:
-                print(f"{step.log.name}: {step.refused}; nothing is deleted")
+                print(printable(f"{step.log.name}: {step.refused}; nothing is deleted"))
             elif by := step.found.waiting_for:
-                print(f"{step.log.name}: nothing is deleted, since {_named(by)} what is kept")
+                print(printable(f"{step.log.name}: nothing is deleted, since {_named(by)} what is kept"))
             continue
-        print(_line(step, result))
+        print(printable(_line(step, result)))
         for reason in reasons(step):
-            print(f"  {reason}")
+            print(printable(f"  {reason}"))
     if empty == len(plan.steps):
         print("there is nothing to delete")
     if text := kafka_file(plan):

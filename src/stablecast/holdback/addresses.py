@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from stablecast.errors import InvalidInput, unknown_name
+from stablecast.holdback.units import LONGEST_S
 
 # It does not say what is wrong: that may be a part of a password.
 _UNREADABLE = (
     "the {}:// address cannot be read (accepted: SCHEME://USER:PASSWORD@HOST:PORT/PATH?OPTION=VALUE,"
     " with / ? # @ of a password written %2F %3F %23 %40)"
 )
+NARROWING = ("stream", "match", "topic", "group", "creds", "nkey")
+"""Options that choose a part of what a server has; none of them is a secret."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,20 @@ class Address:
         """The address without password and options."""
         return "/".join([self.server, *self.path])
 
+    @property
+    def scope(self) -> str:
+        """Which part of the server is asked for, and by whom: two addresses of one scope tell the same."""
+        host = self.server.partition("://")[2]
+        who = f"{self.user}@" if self.user else ""
+        narrowed = [(name, self.options[name]) for name in NARROWING if name in self.options]
+        asked = "/".join([f"{self.scheme}://{who}{host}", *self.path])
+        return asked + (f"?{urlencode(narrowed, safe='*,:')}" if narrowed else "")
+
     def check_options(self, accepted: Collection[str]) -> None:
         """Refuse options that the source does not know."""
         for name in self.options:
+            if name not in accepted and "@" in name:
+                raise InvalidInput(_UNREADABLE.format(self.scheme))
             if name not in accepted:
                 raise unknown_name(f"option of {self.scheme}://", name, accepted)
 
@@ -54,8 +68,10 @@ class Address:
             value = default if text is None else float(text)
         except ValueError:
             value = -1.0
-        if not 0 < value < float("inf"):
-            raise InvalidInput(f"{name}={text} of {self.shown} (accepted: seconds above 0)")
+        if not 0 < value <= LONGEST_S:
+            raise InvalidInput(
+                f"{name}={text} of {self.shown} (accepted: seconds above 0, at most {LONGEST_S:,})"
+            )
         return value
 
 
@@ -68,9 +84,9 @@ def parse_address(text: str) -> Address:
         raise InvalidInput(_UNREADABLE.format(text.partition(":")[0])) from None
     if not parts.scheme or "://" not in text:
         raise InvalidInput(f"'{text.rpartition('@')[2]}' is no address (accepted: such as redis://host:6379)")
-    if "@" in parts.path or parts.fragment:
+    if "@" in parts.path or "@" in parts.query or parts.fragment:
         raise InvalidInput(_UNREADABLE.format(parts.scheme))
-    return Address(
+    address = Address(
         scheme=parts.scheme.lower(),
         host=unquote(parts.hostname or "localhost"),
         port=port,
@@ -79,3 +95,7 @@ def parse_address(text: str) -> Address:
         user=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password is not None else None,
     )
+    if port == 0:
+        raise InvalidInput(f"{address.shown} (accepted: a port from 1 to 65535)")
+    address.seconds("timeout_s", 1.0)
+    return address

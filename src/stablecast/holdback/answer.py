@@ -87,11 +87,11 @@ def answer_of(
     problems: Sequence[str] = (),
     gone_after_s: float = GONE_AFTER_S,
 ) -> Answer:
-    """Put snapshots together; ``before`` has earlier ones by server, for rates."""
+    """Put snapshots together; ``before`` has earlier ones by scope, for rates."""
     rows: list[Row] = []
     filled = {}
     for snapshot in snapshots:
-        rates = rates_of(snapshot, (before or {}).get(snapshot.server))
+        rates = rates_of(snapshot, (before or {}).get(snapshot.scope))
         rows += _rows(snapshot, rates)
         if end := full(snapshot.room, sum_of(rates.values())):
             filled[snapshot.server] = end

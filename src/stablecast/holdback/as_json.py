@@ -25,6 +25,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
 def _server(answer: Answer, snapshot: Snapshot) -> dict[str, Any]:
     return {
         "server": snapshot.server,
+        "asked": snapshot.scope,
         "system": snapshot.system,
         "time_us": snapshot.time_us,
         "sources": len(snapshot.logs),
@@ -64,6 +65,7 @@ def _source(answer: Answer, row: Row) -> dict[str, Any]:
         "items_per_s": row.rate.items_per_s if row.rate else None,
         "bytes_per_s": row.rate.bytes_per_s if row.rate else None,
         **_full(row.full),
+        "remarks": list(log.remarks),
         "details": dict(log.details),
         "readers": [_reader(answer, row, one, log.numbering) for one in found.standings],
     }
@@ -85,6 +87,7 @@ def _reader(answer: Answer, row: Row, one: Standing, numbering: Numbering) -> di
         "gone": answer.is_gone(row, reader),
         "never_read": reader.never_read,
         "lost": one.lost,
+        "unsure": reader.unsure,
         "seen_us": reader.seen_us,
         **_amount("held", reader.behind),
         **_amount("frees", one.frees),

@@ -8,8 +8,8 @@ Theory
     loss begins at c + 1 and ends at b, or at the head if that is lower.
 Why no correct run is accused
     Who deletes no more than the frontier leaves c + 1 of every reader.  A reader that moves on, or needs
-    something unknown, may have had what went: it is not judged, and counted (``undecided``).  A reader that
-    leaves needs nothing any more.
+    something unknown, may have had what went: it is not judged, and counted (``undecided``).  So is one whose
+    log was made anew while it lacked something.  A reader that leaves needs nothing any more.
 Why an early deletion is found
     If one snapshot saw that a reader lacks an entry that is kept, and a later one sees the reader where it
     was and the beginning of the log after that entry, then the deletion lies between, and is found.  A reader

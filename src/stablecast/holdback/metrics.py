@@ -4,8 +4,8 @@ A series belongs to a reader's name, so that of a reader which is gone stays for
 for it.  When a system does not answer, its last series stay, ``stablecast_holdback_up`` is 0, and
 ``stablecast_holdback_snapshot_timestamp_seconds`` says how old they are.
 
-Labels are group, source and member.  At most so many logs and readers are shown, those that hold the most;
-``stablecast_holdback_left_out`` counts the others.
+Labels are group, source and member, with control characters written out.  At most so many logs and readers
+are shown, those that hold the most; ``stablecast_holdback_left_out`` counts the others.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from stablecast.errors import BindFailed, InvalidInput
 from stablecast.holdback.answer import Answer, Row, answer_of
 from stablecast.holdback.frontier import Standing
 from stablecast.holdback.model import Snapshot
+from stablecast.words import printable
 
 MOST = 1000
 PREFIX = "stablecast_holdback"
@@ -54,10 +55,11 @@ class Shown(NamedTuple):
     """What the last questions gave."""
 
     snapshots: Mapping[str, Snapshot]
-    """By server; of one that does not answer the last."""
+    """By scope; of one that does not answer the last."""
     before: Mapping[str, Snapshot]
     answering: frozenset[str]
     gone_after_s: float
+    asked: tuple[str, ...] = ()
 
 
 class HoldbackCollector:
@@ -67,12 +69,15 @@ class HoldbackCollector:
         self._most = most
         self._shown = Shown({}, {}, frozenset(), 0.0)
 
-    def show(self, snapshots: Sequence[Snapshot], gone_after_s: float) -> None:
-        """Take new snapshots; what a system told before stays if it is not among them."""
-        told = {one.server: one for one in snapshots}
+    def show(self, snapshots: Sequence[Snapshot], gone_after_s: float, asked: Sequence[str] = ()) -> None:
+        """Take new snapshots; what a system told before stays if it is not among them.
+
+        ``asked`` has the scopes of all systems, of those too that have never answered.
+        """
+        told = {one.scope: one for one in snapshots}
         before = {name: one for name, one in self._shown.snapshots.items() if name in told}
         after = {**self._shown.snapshots, **told}
-        self._shown = Shown(after, before, frozenset(told), gone_after_s)
+        self._shown = Shown(after, before, frozenset(told), gone_after_s, tuple(asked))
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric."""
@@ -94,10 +99,12 @@ class HoldbackCollector:
 
 
 def _of_servers(shown: Shown) -> Iterator[Metric]:
-    rows = []
+    rows: list[tuple[tuple[str, ...], tuple[float | None, ...]]] = []
     for name, one in sorted(shown.snapshots.items()):
         up = float(name in shown.answering)
         rows.append(((name,), (up, one.time_us / 1e6, len(one.problems), len(one.logs))))
+    silent = sorted(set(shown.asked) - shown.snapshots.keys())
+    rows += [((name,), (0.0, None, None, None)) for name in silent]
     yield from _gauges(_OF_SERVER, ("server",), rows)
 
 
@@ -109,10 +116,10 @@ def _gauges(
     """Yield a gauge for each name, with the values that are known."""
     for k, (name, text) in enumerate(names.items()):
         gauge = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=list(labels))
-        for values, numbers in rows:
+        for values, numbers in dict(reversed(rows)).items():  # two addresses may tell the same log
             number = numbers[k]
             if number is not None:
-                gauge.add_metric(list(values), number)
+                gauge.add_metric([printable(value) for value in values], number)
         yield gauge
 
 

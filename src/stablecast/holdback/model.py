@@ -153,3 +153,10 @@ class Snapshot:
     """What is left for all logs together, where the system has one limit for all."""
     problems: tuple[str, ...] = ()
     """What could not be read, a line each: the rest of the snapshot is right, and not all."""
+    asked: str = ""
+    """The address that was asked, with who asks and what part is asked for; without a password."""
+
+    @property
+    def scope(self) -> str:
+        """What this is a snapshot of: only one of the same scope says that a log is no longer there."""
+        return self.asked or self.server

@@ -33,7 +33,7 @@ class Full:
 
 def key_of(snapshot: Snapshot, log: Log) -> Key:
     """Return what a log is found by in another snapshot."""
-    return snapshot.server, log.group, log.source
+    return snapshot.scope, log.group, log.source
 
 
 def rate_between(before: Log, after: Log, seconds: float) -> Rate | None:

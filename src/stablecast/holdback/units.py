@@ -11,6 +11,8 @@ _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 SIZES = {name.lower(): size for name, size in (_DECIMAL | _BINARY).items()}
 TIMES = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LONGEST_S = 1_000_000
+"""Eleven days: the longest time that anything waits; clients count milliseconds in 32 bits."""
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
 
@@ -30,6 +32,12 @@ def parse_duration(text: str, option: str) -> float:
     if found is None or (found[2].lower() or "s") not in TIMES:
         raise InvalidInput(f"{option} '{text}' (accepted: a time such as 90s, 5m, 1h or 7d)")
     return float(found[1]) * TIMES[found[2].lower() or "s"]
+
+
+def check_seconds(value: float, option: str) -> None:
+    """Refuse a time that cannot be waited for."""
+    if not 0 < value <= LONGEST_S:
+        raise InvalidInput(f"{option} {value:g} (accepted: seconds above 0, at most {LONGEST_S:,})")
 
 
 def size_text(size: int) -> str:

@@ -38,8 +38,19 @@ from stablecast.holdback.collecting.tables import (
 )
 
 NAME = ".journal-{:06}.jsonl"
+JOURNALS = ".journal-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 LOCK = ".lock"
 TABLES = (POSITIONS, DELETIONS, HELD)
+
+
+def check_folder(out: Path) -> None:
+    """Refuse a folder of something else, before anything is written there."""
+    if not out.is_dir() or any(out.glob(JOURNALS)):
+        return
+    if any(not file.name.startswith((".journal-", LOCK)) for file in out.iterdir()):
+        raise InvalidInput(
+            f"the folder '{out}' holds something else (accepted: a new or empty folder, or a collection)"
+        )
 
 
 class Journal:
@@ -51,6 +62,7 @@ class Journal:
         self._lines: list[dict[str, Any]] = []
         self._file = -1
         try:
+            check_folder(out)
             out.mkdir(parents=True, exist_ok=True)
             self._take_up()
         except OSError as error:
@@ -84,38 +96,40 @@ class Journal:
             self._begin(self.number + 1)
 
     def _take_up(self) -> None:
-        numbers = sorted(int(file.stem.rpartition("-")[2]) for file in self.out.glob(".journal-*.jsonl"))
+        numbers = sorted(int(file.stem.rpartition("-")[2]) for file in self.out.glob(JOURNALS))
         if not numbers:
-            self._check_new()
             self._begin(1)
             return
         self.number = numbers[-1]
         for older in numbers[:-1]:
             self._path(older).unlink()
-        for line in self._read():
-            self._fold(line)
-            if "rows" in line:
-                self._lines.append(line)
+        for number, line in enumerate(self._read(), 1):
+            self._take(number, line)
         self._file = os.open(self._path(self.number), os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         if any(file_of(self.out, table, self.number).exists() for table in TABLES):
             self.rotate()
 
-    def _check_new(self) -> None:
-        if any(not file.name.startswith((".journal-", LOCK)) for file in self.out.iterdir()):
+    def _take(self, number: int, data: bytes) -> None:
+        try:
+            line = json.loads(data)
+            self._fold(line)
+            if "rows" in line:
+                _rows([line])
+                self._lines.append(line)
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise InvalidInput(
-                f"the folder '{self.out}' holds something else"
-                " (accepted: a new or empty folder, or a collection)"
-            )
+                f"line {number} of '{self._path(self.number)}' is damaged"
+                " (accepted: what `stablecast collect` wrote; move the folder away to begin anew)"
+            ) from None
 
-    def _read(self) -> Iterator[dict[str, Any]]:
+    def _read(self) -> Iterator[bytes]:
         """Yield the lines of the journal, and cut off one that is torn."""
         path = self._path(self.number)
         data = path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             os.truncate(path, whole)
-        for line in data[:whole].splitlines():
-            yield json.loads(line)
+        yield from data[:whole].splitlines()
 
     def _begin(self, number: int) -> None:
         beside = self.out / f".journal-{number:06}.part"

@@ -15,9 +15,15 @@ from stablecast.holdback.collecting.tables import DELETIONS, POSITIONS
 
 
 def read_events(folder: Path) -> list[Event]:
-    """Return the rows of positions of a collection."""
+    """Return the rows of positions of a collection; if there are none, nothing can be said of it."""
     names = list(Event._fields)
-    return [Event(*row) for row in _rows(folder, POSITIONS, names)]
+    events = [Event(*row) for row in _rows(folder, POSITIONS, names)]
+    if not events:
+        raise InvalidInput(
+            f"'{folder}' has no rows yet: nothing was there to judge (accepted: the DIR of a `stablecast"
+            " collect` that has written files)"
+        )
+    return events
 
 
 def read_deletions(folder: Path) -> list[Deletion]:

@@ -12,7 +12,7 @@ from stablecast.analysis.output import locked
 from stablecast.errors import InvalidInput
 from stablecast.holdback.asking import Asking
 from stablecast.holdback.collecting.history import add
-from stablecast.holdback.collecting.journal import LOCK, Journal
+from stablecast.holdback.collecting.journal import LOCK, Journal, check_folder
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ def collect(
     A system that does not answer is asked again at the next time; ``say`` is told when that begins and ends.
     """
     asking = Asking(addresses, timeout_s=how.timeout_s)
+    check_folder(out)
     with asking, locked(out / LOCK, out):
         journal = Journal(out)
         try:
@@ -53,11 +54,13 @@ def _collect(
     taken, said = 0, set[str]()
     due = turned = time.monotonic()
     while True:
-        snapshots, lines = asking.ask()
+        snapshots, lines = asking.ask(stopped.is_set)
+        if stopped.is_set():
+            lines = []  # whoever has not answered was not waited for
         if not snapshots and how.once:
             raise InvalidInput(lines[-1])
         for snapshot in snapshots:
-            added = add(journal.known, snapshot)
+            added = add(journal.known, snapshot, asking.scopes)
             journal.add(added)
             lines += [*snapshot.problems, *added.problems]
             taken += 1

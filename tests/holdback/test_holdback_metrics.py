@@ -65,6 +65,27 @@ def test_a_system_that_does_not_answer_keeps_its_series(serving):
     assert after == before
 
 
+def test_two_addresses_of_one_server_are_shown_apart_and_no_series_twice(serving):
+    one = replace(snapshot_of(log_of(100, {"archive": 20})), asked="test://here/0")
+    two = replace(snapshot_of(log_of(100, {"archive": 20})), asked="test://here?stream=s")
+    serving.collector.show([one, two], 300.0, ["test://here/0", "test://here?stream=s", "test://there"])
+    text = get(serving)
+    found = samples(text)
+    assert [found["up", name] for name in ("test://here/0", "test://here?stream=s", "test://there")] == [
+        1,
+        1,
+        0,
+    ]
+    lines = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
+    assert len(lines) == len(set(lines))
+
+
+def test_control_characters_of_names_are_written_out(serving):
+    serving.collector.show([snapshot_of(log_of(100, {"a\x1b[2J\nb": 20}))], 300.0)
+    found = samples(get(serving))
+    assert found["reader_blocks", "a\\x1b[2J\\nb", "s"] == 1
+
+
 def test_a_reader_that_was_removed_has_no_series(serving):
     serving.collector.show([snapshot_of(log_of(100, {"archive": 20, "billing": 30}))], 300.0)
     serving.collector.show([snapshot_of(log_of(100, {"billing": 30}))], 300.0)
