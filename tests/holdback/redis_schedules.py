@@ -11,7 +11,7 @@ name, between two looks.  A collection is taken to look in between (``unseen``).
 import random
 import socket
 
-from test_history import History
+from test_position_history import History
 
 from stablecast.holdback.sources import open_source
 from stablecast.holdback.trimming import redis as trimming
