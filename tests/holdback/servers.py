@@ -5,6 +5,7 @@ need it fail in CI; elsewhere they are skipped, and the end of the run says so.
 """
 
 import contextlib
+import itertools
 import os
 import shutil
 import socket
@@ -17,10 +18,17 @@ import pytest
 STOP_S = 10
 
 
+# Below the ports that the system gives to clients, and others for each process of tests: nobody else takes a
+# port between the look and the start of the server.
+PORTS = itertools.count(20_000 + os.getpid() % 60 * 200)
+
+
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    for port in PORTS:
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("there is always another port")
 
 
 def program(name, package, *places):
