@@ -34,6 +34,8 @@ WORKING = {
 }
 # Those that ask other systems, whose clients are extras of their own: tests/cli/test_holdback_command.py.
 ASKING = {"holdback", "collect", "audit", "trim"}
+# Those that simulate for seconds: tests/cli/test_advise_command.py.
+ADVISING = {"advise": ["--members", "3", "--rate-per-s", "20"], "calibrate": ["--out", "costs.toml"]}
 # Processes that the demo starts import this file too, so the packages are hidden from them as well.
 WITHOUT_EXTRA = """
 import sys
@@ -88,7 +90,9 @@ def without_extra(place, *arguments, cache):
 
 
 def test_the_commands_are_all_here():
-    assert {command.name for command in app.registered_commands} == NEEDING.keys() | WORKING.keys() | ASKING
+    assert {command.name for command in app.registered_commands} == {
+        *NEEDING, *WORKING, *ASKING, *ADVISING
+    }  # fmt: skip
 
 
 def test_the_commands_ask_for_all_of_the_extra():
@@ -155,6 +159,8 @@ def test_a_folder_that_a_removed_package_left_behind_is_no_package(tmp_path, mon
         ("simulate", "numba", "simulate"),
         ("node", "numpy", "simulate"),
         ("demo", "numpy", "simulate"),
+        ("advise", "numba", "simulate"),
+        ("calibrate", "numba", "simulate"),
         ("audit", "pyarrow", "collect"),
     ],
 )
@@ -162,7 +168,7 @@ def test_without_what_compiles_one_line_says_what_to_install(place, command, hid
     (place / "c" / "positions").mkdir(parents=True)
     script = place.parent / "without_extra.py"
     script.write_text(WITHOUT_EXTRA.format(hidden={hidden}))
-    words = {"audit": ["c"]}.get(command) or WORKING[command]
+    words = ({"audit": ["c"]} | ADVISING | WORKING)[command]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, str(script), command, *words],

@@ -187,7 +187,8 @@ def runs_spark(page: Path) -> bool:
     [pytest.param(page, marks=[pytest.mark.xdist_group("spark")] * runs_spark(page)) for page in PAGES],
     ids=NAMES,
 )
-def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, request):
+def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, request, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)  # pages show what is not cut to a terminal
     blocks = blocks_of(page)
     if runs_spark(page):
         request.getfixturevalue("spark")

@@ -1,5 +1,7 @@
 """Live engines on the simulated network: the same by seed, through losses, crashes, queues and costs."""
 
+import itertools
+
 import pytest
 from live_setups import live, run
 
@@ -221,6 +223,8 @@ def test_a_simulated_group_with_a_delivery_that_does_not_exist_is_refused():
 
 
 def test_a_group_that_takes_too_much_memory_ends_with_one_line(monkeypatch):
-    monkeypatch.setattr("stablecast.simulate.live.run.allowed_bytes", lambda: 1 << 20)
-    with pytest.raises(InvalidInput, match=r"more than 1 MiB after .* simulated seconds"):
-        run(members=40, senders=40, rate_per_s=20, seconds=5.0)
+    growing = itertools.count(0, 1 << 20)
+    monkeypatch.setattr("stablecast.simulate.live.run.resident_bytes", lambda: next(growing))
+    monkeypatch.setattr("stablecast.simulate.live.run.allowed_bytes", lambda: 3 << 20)
+    with pytest.raises(InvalidInput, match=r"more than 3 MiB after .* simulated seconds"):
+        run(members=20, senders=20, rate_per_s=20, seconds=5.0)
