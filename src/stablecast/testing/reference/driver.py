@@ -34,7 +34,7 @@ from stablecast.simulate.prepare import initial_received, make_attached, make_pl
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
-from stablecast.simulate.traffic import HANDLE_EVENT
+from stablecast.simulate.trace_rows import HANDLE_EVENT
 from stablecast.testing.reference.changes import Kept, Stream, WentBack, whole
 from stablecast.testing.reference.connections import Connections
 from stablecast.testing.reference.result import PlainRun, PlainTraffic, Stacked

@@ -24,7 +24,7 @@ from stablecast.simulate.queues import NEVER
 from stablecast.simulate.senders import sender_columns, sender_intervals_ps, sender_members, sender_messages
 from stablecast.simulate.setup import PIGGYBACKS, Setup
 from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, KEPT, NAK, REQUEST, RIDERS_MAX, Plan
-from stablecast.simulate.traffic import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
+from stablecast.simulate.trace_rows import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
 
 Event = tuple[int, int, int, int, int, int]
 """A row of the trace: code, time in ps, member, column or source, number or execution, bytes or kind."""
