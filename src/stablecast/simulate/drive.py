@@ -124,9 +124,9 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
         sim.counts.violation = TOO_MANY_SENDS
         sim.counts.violation_member = member
     if marks.timer != AS_IT_IS:
-        sim.members[member].protocol_at = marks.timer
-        if sim.wire:
+        if sim.wire and marks.timer != sim.members[member].protocol_at:
             sim.timer_set_at[member] = now
+        sim.members[member].protocol_at = marks.timer
     arrays = 0
     for k in range(marks.sends):
         arrays = send_one(sim, member, k, arrays, depth, now)

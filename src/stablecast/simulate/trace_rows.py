@@ -4,19 +4,20 @@ A row has the columns of :data:`ROW`; in a run without a wire trace it ends afte
 
 Steps
     A member's step begins when it handles a packet, when its timer goes off, or when a fault concerns it.
-    What it does at the start of the run is step 0.  All that follows at that member until its next step is of
-    this step: the loop handles one event at a time, and an event that is not the beginning of a step (a packet
-    that goes on) writes no row.
+    What it does at the start of the run is step 0.  All that follows at that member until its next step is
+    of this step: the loop handles one event at a time, and one that does not begin a step, such as a packet
+    that goes on, writes no row.
 Transmissions
-    Everything leaves by :func:`~stablecast.simulate.wires.post`, at the time of the step.  What rides inside a
-    data message is transmitted with it: it has a row of its own behind that of its carrier, with the same
-    number and with the bytes that it adds to it.  The bytes of all rows with one number are therefore those on
-    the wire, headers of all packets included.
+    Everything leaves by :func:`~stablecast.simulate.wires.post`, at the time of the step.  What rides inside
+    a data message is transmitted with it: it has a row of its own behind that of its carrier, with the same
+    number and with the bytes that it adds.  The bytes of all rows with one number are therefore those on the
+    wire, headers of all packets included.  A message that has waited for a ride tells when it was made, as
+    ``since_ps``, whether it found one or not.
 Arrivals
-    A message arrives when its member handles it: not when it is lost on the way, dropped at a full link or lost
-    at the receiver, nor when its receiver is gone or cut off.  What is cut into packets arrives with the last
-    of them, and what rides arrives in the step of its carrier at those that it is for.  A message that comes
-    twice arrives twice.
+    A message arrives when its member handles it: not when it is lost on the way, dropped at a full link or
+    lost at the receiver, nor when its receiver is gone or cut off.  What is cut into packets arrives with the
+    last of them, and what rides arrives in the step of its carrier at those that it is for.  A message that
+    comes twice arrives twice.
 """
 
 from __future__ import annotations

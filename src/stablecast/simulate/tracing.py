@@ -42,8 +42,8 @@ def simulate_with_trace(
 ) -> Result:
     """Run a simulation and write what happened to its data traffic, one Parquet row an event.
 
-    Every member joins at time 0; times are cut to whole microseconds.  With ``wire`` the trace also tells what
-    members transmit, what arrives and which timers go off (see :mod:`stablecast.trace.schema`).
+    Every member joins at time 0; times are cut to whole microseconds.  With ``wire`` the trace also tells
+    what members transmit, what arrives and which timers go off (see :mod:`stablecast.trace.schema`).
     """
     with TraceWriter(file, group=group, wire=wire) as writer:
         rows = _Rows(setup, writer)

@@ -154,17 +154,13 @@ def post_riders(sim: Sim, member: int, now: int) -> None:
 def handle_data(sim: Sim, member: int, message: int, now: int) -> bool:
     """Take in a message of the data traffic at a member; tell whether it got through."""
     record = sim.messages[message]
-    if record.kind == DATA or record.kind == KEPT:
-        if (
-            record.dest == GROUP
-            and sim.data_loss > 0.0
-            and record.source != member
-            and _lost(sim, member, now)
-        ):
-            return False
+    is_data = record.kind == DATA or record.kind == KEPT
+    may_be_lost = is_data and record.dest == GROUP and sim.data_loss > 0.0 and record.source != member
+    if may_be_lost and _lost(sim, member, now):
+        return False
     if sim.wire:
         note_arrive(sim, member, message, False, now)
-    if record.kind == DATA or record.kind == KEPT:
+    if is_data:
         _take(sim, member, message, now)
     elif record.kind == HEARTBEAT:
         highest = sim.highest

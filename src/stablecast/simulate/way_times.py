@@ -2,12 +2,12 @@
 
 A wire trace tells for each arrival how long its message waited in queues and how long it was served.  Of a
 packet two times are kept: that of all servers that have worked on it (hosts that send and receive, the wire
-of each link, routers), and that of propagation (of links, and of detours).  Both are known when it is given to
-a server.  The time in queues is what remains of the time since its message was sent.
+of each link, routers), and that of propagation (of links, and of detours).  Both are known when it is given
+to a server.  The time in queues is what remains of the time since its message was sent.
 
-What is true while a packet is under way: ``served_ps`` and ``travelled_ps`` are the sums over the servers that
-it was given to, up to its present one.  A copy begins with what the packet that it was made of has.  When its
-member handles it, it is in no server, so the remainder is the time that it waited.
+What is true while a packet is under way: ``served_ps`` and ``travelled_ps`` are the sums over the servers
+that it was given to, up to its present one.  A copy begins with what the packet that it was made of has.
+When its member handles it, it is in no server, so the remainder is the time that it waited.
 
 The packets of a train are one record until they are first in their server (:mod:`.packets`); what serves one
 of them is added when it is taken off.  What a packet waits for others of its own message counts as waiting.
@@ -49,7 +49,7 @@ class Ways:
     """How many steps each member has begun; the number of the present one."""
     transmissions: Annotated[Ints, "wired_members"]
     timer_set_at: Annotated[Ints, "wired_members"]
-    """When each member's protocol last set its timer."""
+    """When each member's protocol set its timer to the time that it stands at."""
     left_at: Annotated[Ints, "wired_messages"]
     """When each message was sent, as which transmission of its sender, and when it was made, if it has waited
     for a ride since."""
