@@ -17,6 +17,7 @@ from stablecast.engine.pieces import cut
 from stablecast.engine.sealing import AnySeal, room_in
 from stablecast.engine.stats import Counters
 from stablecast.engine.wire import AnyFrame, encode, pack_encoded
+from stablecast.engine.wire_tracing import WireTracing
 from stablecast.membership.messages import Trial, TrialPassed
 from stablecast.membership.view import Address
 from stablecast.multicast.flow import Pacer
@@ -42,6 +43,8 @@ class Outgoing:
     def __init__(self, seal: AnySeal, counters: Counters, *, largest: int, rate: float, now: float) -> None:
         self.datagrams: list[Datagram] = []
         """What is to be sent, in this order."""
+        self.wire: WireTracing | None = None
+        """Who writes down what goes, if anybody does."""
         self._seal = seal
         self._counters = counters
         self._pacer = Pacer(rate, now)
@@ -112,6 +115,8 @@ class Outgoing:
         self._counters.passed_on_bytes += size
         self._pacer.sent(size)
         self.datagrams.append(Datagram(datagram, to, False))
+        if self.wire is not None:
+            self.wire.passed_on(datagram)
 
     def flush(self, here: InView | None) -> None:
         """Let the frames go that have gathered, as many in a datagram as fit."""
@@ -134,20 +139,27 @@ class Outgoing:
                 for rank, frames in by_rank.items():
                     to = here.view.members[rank]
                     for group in self._fitted(frames):
-                        self._send(group, [to.address], to.session)
+                        self._send(group, to.address, to.session)
 
     def _flush_addresses(self) -> None:
         waiting, self._for_address = self._for_address, {}
         for (address, session), frames in waiting.items():
             for group in self._fitted(frames):
-                self._send(group, [address], session)
+                self._send(group, address, session)
 
-    def _send(self, frames: list[bytes], to: Sequence[Address], session: int) -> None:
-        self.datagrams.append(Datagram(self._seal.close(pack_encoded(frames, session)), to, False))
+    def _send(self, frames: list[bytes], to: Address, session: int) -> None:
+        inside = pack_encoded(frames, session)
+        datagram = self._seal.close(inside)
+        self.datagrams.append(Datagram(datagram, [to], False))
+        if self.wire is not None:
+            self.wire.sent(datagram, inside, to)
 
     def _send_all(self, frames: list[bytes], route: Route) -> None:
         inside = pack_encoded([route.mark, *frames] if route.mark else frames)
-        self.datagrams.append(Datagram(self._seal.close(inside), route.to, True))
+        datagram = self._seal.close(inside)
+        self.datagrams.append(Datagram(datagram, route.to, True))
+        if self.wire is not None:
+            self.wire.sent(datagram, inside, None)
 
     def _filled(self, frame: Trial | TrialPassed) -> Trial | TrialPassed:
         """Return a trial with as much padding as fits into a datagram."""

@@ -82,7 +82,7 @@ class Seat:
 class LiveDriver:
     """All members of a simulated group."""
 
-    def __init__(self, setup: LiveSetup, *, write: Write | None = None) -> None:
+    def __init__(self, setup: LiveSetup, *, write: Write | None = None, wire: bool = False) -> None:
         self.setup = setup
         self.calendar = Calendar()
         self.meter = Meter()
@@ -129,7 +129,7 @@ class LiveDriver:
         self._payload = bytes(setup.data_bytes)
         self._sealing = SEALED if setup.encrypted else open_sealing()
         self._timer_ps = round(setup.timer_us * PS_PER_US)
-        self._write = write
+        self._write, self._wire = write, wire
 
     @property
     def now_s(self) -> float:
@@ -174,9 +174,12 @@ class LiveDriver:
             rng=random.Random(seed),
             now=self.now_s,
             traces=self._write is not None,
+            wire=self._wire,
             sealing=self._sealing,
             ip_multicast=self.setup.ip_multicast,
         )
+        if seat.engine.wire is not None:
+            seat.engine.wire.header_bytes = self.setup.costs.header_bytes
         self._tell_time_of_day(seat)
 
     def _contacts(self) -> list[Address]:
