@@ -280,15 +280,11 @@ class Engine:
     # Datagrams and time
 
     def receive(self, batch: list[tuple[bytes, Address]], now: float) -> None:
-        """Take in datagrams that came together, each with its sender's address.
-
-        For a wire trace each is taken in by itself, so that what comes of it is known to come of it.
-        """
-        for part in [batch] if self.wire is None else [[each] for each in batch]:
-            if self.wire is not None:
-                self.wire.now = now
-            self._reception.receive(part, now)
-            self._after(now)
+        """Take in datagrams that came together, each with its sender's address."""
+        if self.wire is not None:
+            self.wire.now = now
+        self._reception.receive(batch, now)
+        self._after(now)
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""
@@ -338,4 +334,4 @@ class Engine:
             self.views.send_data(now)
         self.mail.out.flush(here)
         if self.wire is not None:
-            self.wire.set_timers(timers(self.agreement, self.mail.out, self._fetches, here))
+            self.wire.end_call(timers(self.agreement, self.mail.out, self._fetches, here))

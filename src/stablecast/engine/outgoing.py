@@ -57,7 +57,7 @@ class Outgoing:
 
     def data(self, run: Run) -> None:
         """Have a run of this member's messages sent to all who receive them."""
-        packed = encode(run)
+        packed = self._packed(run)
         self._counters.data_bytes += len(packed)
         self._data.append(packed)
 
@@ -71,22 +71,25 @@ class Outgoing:
 
     def _counted(self, frame: AnyFrame) -> bytes:
         """Return a frame packed, and count it: data that does not go out by itself is a repair."""
-        packed = encode(frame)
+        packed = self._packed(frame)
         if isinstance(frame, Data | Fragment):
             self._counters.repair_bytes += len(packed)
         else:
             self._counters.control_bytes += len(packed)
         return packed
 
+    def _packed(self, frame: AnyFrame) -> bytes:
+        return encode(frame) if self.wire is None else self.wire.made(encode(frame))
+
     def to_audience(self, frame: AnyFrame) -> None:
         """Have a frame sent to all members of the view that receive from this one."""
-        packed = encode(frame)
+        packed = self._packed(frame)
         self._counters.control_bytes += len(packed)
         self._for_audience.append(packed)
 
     def to_address(self, frame: AnyFrame, address: Address, session: int) -> None:
         """Have a frame sent to a process; a trial of the way fills its datagram."""
-        packed = encode(self._filled(frame) if isinstance(frame, Trial | TrialPassed) else frame)
+        packed = self._packed(self._filled(frame) if isinstance(frame, Trial | TrialPassed) else frame)
         self._counters.control_bytes += len(packed)
         self._for_address.setdefault((address, session), []).append(packed)
 
@@ -152,14 +155,14 @@ class Outgoing:
         datagram = self._seal.close(inside)
         self.datagrams.append(Datagram(datagram, [to], False))
         if self.wire is not None:
-            self.wire.sent(datagram, inside, to)
+            self.wire.sent(datagram, inside, frames, to)
 
     def _send_all(self, frames: list[bytes], route: Route) -> None:
         inside = pack_encoded([route.mark, *frames] if route.mark else frames)
         datagram = self._seal.close(inside)
         self.datagrams.append(Datagram(datagram, route.to, True))
         if self.wire is not None:
-            self.wire.sent(datagram, inside, None)
+            self.wire.sent(datagram, inside, frames, None)
 
     def _filled(self, frame: Trial | TrialPassed) -> Trial | TrialPassed:
         """Return a trial with as much padding as fits into a datagram."""

@@ -1,9 +1,9 @@
 """What wire traces tell of a frame: its name, and which messages or which execution it is about.
 
 Transmitter and receiver find that by the same rules, from what is in the datagram.  A message of the
-stability protocol has the name that the protocol declares.  A run of messages is DATA if its source sends it to
-all who receive from it, and REPAIR otherwise.  A request names parts, which are messages where none is too
-large for a datagram; behind a larger one their numbers are told as far as this member can tell.
+stability protocol has the name that the protocol declares.  A run of messages is DATA if its source sends
+it to all who receive from it, and REPAIR otherwise.  A request names parts, which are messages where none
+is too large for a datagram; behind a larger one their numbers are told as far as this member can tell.
 """
 
 from __future__ import annotations
