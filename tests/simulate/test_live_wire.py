@@ -127,3 +127,14 @@ def test_bytes_are_those_of_the_datagram_on_the_simulated_network(tmp_path):
     to_all = sizes([row for row in rows if row["peer"] is None])
     assert sum(addressed.values()) + 5 * sum(to_all.values()) == result.sent_bytes
     assert len(addressed) + 5 * len(to_all) == result.datagrams
+
+
+def test_what_an_arrival_was_under_way_for_is_told_in_parts(tmp_path):
+    rows, _ = traced(tmp_path, changes={"propagation_us": 50.0})
+    sent = transmissions(rows)
+    for row in of_kind(rows, "arrive"):
+        way_us = row["time_us"] - sent[row["peer"], row["number"]][0]["time_us"]
+        assert row["queue_us"] >= 0
+        assert row["service_us"] > 0
+        assert abs(way_us - row["queue_us"] - row["service_us"] - 2 * 50) <= 3  # each is cut to microseconds
+    assert any(row["queue_us"] > 0 for row in of_kind(rows, "arrive"))

@@ -75,12 +75,12 @@ class WireTracing(Tracing):
         """The time of the call of the engine that is under way."""
         self.header_bytes = 0
         """What a datagram takes beside itself, where that is counted."""
-        self.times_us: tuple[int, int] | None = None
-        """Of the datagram that comes next, where that is known: its times in queues, and of being served."""
         self._frames = Frames(options)
         self._group, self._me, self._session = options.group, me.label, me.session
         self._labels = {me.session: me.label}
         self._at_address: dict[Address, str] = {me.address: me.label}
+        self._way_us: dict[bytes, tuple[int | None, int | None]] = {}
+        """Of datagrams that come next, where that is known: how long each has waited, and was served."""
         self._came: tuple[int, list[Told]] = (0, [])
         self._set_at: dict[str, tuple[float, int]] = {}
         self._step = 0
@@ -113,6 +113,7 @@ class WireTracing(Tracing):
         self.begin_step()
         self._rose_in.clear()
         self._took_in.clear()
+        self._way_us.clear()
         self._set_timers(due)
 
     def _see_what_rose(self) -> None:
@@ -178,6 +179,10 @@ class WireTracing(Tracing):
 
     # Datagrams
 
+    def was_under_way(self, datagram: bytes, queue_us: int, service_us: int) -> None:
+        """Be told how long a datagram, which is handed over next, has waited and was served on its way."""
+        self._way_us.setdefault(datagram, (queue_us, service_us))
+
     def came(
         self, session: int, to: int, frames: Sequence[AnyFrame], datagram: bytes, address: Address
     ) -> None:
@@ -189,7 +194,7 @@ class WireTracing(Tracing):
         self._came = (onward, told)
         if len(told) < len(frames) and self._is_passed_on(peer, address):
             number, peer = onward, self._at_address[address]
-        (queue_us, service_us), self.times_us = self.times_us or (None, None), None
+        queue_us, service_us = self._way_us.get(datagram, (None, None))
         at, size = self.time_us(self.now), len(datagram) + self.header_bytes
         for each in told:
             self.rows.append(
