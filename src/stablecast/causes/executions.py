@@ -9,8 +9,9 @@ something from the execution, when it transmits it first: what comes later passe
 An execution in which a member transmits nothing passes it with the last thing that it handles.  An execution
 that passed the last member before that one had the message could not count it.
 
-This is read from the trace and knows nothing of the protocol.  Where a protocol takes down what it has
-earlier than it transmits it, an execution may seem to have been in time and was not; then no reason is given.
+This is read from the trace and knows nothing of the protocol.  Some protocols take down what a member has
+when the execution comes to it, and some when it transmits; so both times are told, and which one mattered is
+seen from which execution counted.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Passed(NamedTuple):
     """An execution that passed a member."""
 
     execution: int
+    came_us: int
+    """When the member first handled or transmitted something in it."""
     at_us: int
     """When the member contributed to it."""
     end_us: int
@@ -68,7 +71,9 @@ class Executions:
         for one in earlier[::-1][:MOST_LOOKED_AT].tolist():
             passed_us = self.passed_us(one, member)
             if passed_us is not None:
-                return Passed(one, passed_us, int(self._run.rows.time_us[self._of(one)[-1]]))
+                found, time_us = self._of(one), self._run.rows.time_us
+                own = found[self._run.rows.member[found] == member]
+                return Passed(one, int(time_us[own[0]]), passed_us, int(time_us[found[-1]]))
         return None
 
     def was_lost_before(self, row: int) -> bool:

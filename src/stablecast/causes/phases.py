@@ -124,10 +124,12 @@ def _begun_text(told: Told, length_us: int) -> str:
         yet = f" and had not passed {told.last} yet" if at_us is not None and at_us >= had_us else ""
         return f"Execution {execution}, which counted it, was under way{yet}."
     passed = told.run.executions.before(execution, last)
-    if passed is None or passed.at_us >= had_us or passed.end_us < told.truth.sent_us:
+    if passed is None or passed.came_us >= had_us or passed.end_us < told.truth.sent_us:
         return f"The group waited for the next execution, {execution}."
-    by = duration(had_us - passed.at_us)
-    reason = f"execution {passed.execution} passed {told.last} {by} before {told.last} had it"
+    was_through = passed.at_us < had_us
+    by = duration(had_us - (passed.at_us if was_through else passed.came_us))
+    verb = "passed" if was_through else "had come to"
+    reason = f"execution {passed.execution} {verb} {told.last} {by} before {told.last} had it"
     return f"The group waited for execution {execution}, because {reason}."
 
 
@@ -136,11 +138,9 @@ def _counted_text(told: Told, begun_us: int) -> str:
         return f"{told.knower} learned that it was stable."
     what = "The news" if told.execution is None else f"Execution {told.execution}"
     verb = "came" if told.execution is None else "ran, and what it found came"
-    longest = max(
-        (one for one in told.segments if one.end_us > begun_us), key=lambda one: one.length_us, default=None
-    )
-    if longest is None or not longest.length_us:
+    inside = {segment.end_us - max(segment.begin_us, begun_us): segment for segment in told.segments}
+    longest_us = max(inside, default=0)
+    if longest_us <= 0:
         return f"{what} {verb} to {told.knower}."
-    return (
-        f"{what} {verb} to {told.knower}; the longest part: {longest.text} ({duration(longest.length_us)})."
-    )
+    part = f"{inside[longest_us].text} ({duration(longest_us)})"
+    return f"{what} {verb} to {told.knower}; the longest part: {part}."
