@@ -165,12 +165,12 @@ def _without_leaps_back(steps: _Steps) -> Ints:
 
 def _clock_remarks(run: Run, steps: _Steps, wait_us: Ints) -> list[str]:
     remarks = []
-    early = int((wait_us < 0).sum())
-    if early:
-        by_us = -int(wait_us.min())
-        what = counted(early, "arrival")
+    early = wait_us[(wait_us < 0) & _started_by(run, steps, "arrive")]
+    if early.size:
+        came = f"{counted(early.size, 'arrival')} came before {'its' if early.size == 1 else 'their'}"
         remarks.append(
-            f"Clocks run apart: {what} before the transmission, by up to {by_us} µs; single hops mislead."
+            f"Clocks run apart: by them, {came} transmission{'s' * (early.size > 1)},"
+            f" by up to {-int(early.min())} µs; single hops mislead."
         )
     back = int(((steps.before != ABSENT) & (steps.time_us < steps.time_us[steps.before])).sum())
     if back:
