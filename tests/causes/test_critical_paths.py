@@ -99,7 +99,7 @@ def test_a_lost_copy_and_the_execution_that_passed_are_told():
     assert [(one.kind, one.length_us, one.text) for one in path.segments] == [
         (UNDERWAY, 100, "START of execution 1 from a to c, which had begun 100 µs before the sending"),
         (HOP, 200, "ACK of execution 1 from c to a"),
-        (WAIT, 2_000, "timer round at a"),
+        (WAIT, 2_000, "a waits for its timer (round)"),
         (HOP, 200, "START of execution 2 from a to c"),
         (HOP, 250, "ACK of execution 2 from c to a"),
     ]
@@ -250,3 +250,42 @@ def test_what_was_called_stable_too_early_is_said():
 )
 def test_times_are_said_as_people_say_them(us, text):
     assert duration(us) == text
+
+
+def test_a_datagram_with_several_frames_is_one_hop_with_all_their_names():
+    data = {"source": "a", "first_seq": 3, "seq": 5}
+    rows = [
+        event("send", "a", 1_000, 1),
+        *(transmit("a", 1_000, 1, 1, name, "b") for name in ("INFO", "START", "DATA")),
+        arrive("b", 1_100, 1, "a", 1, "DATA", **data),
+        arrive("b", 1_100, 1, "a", 1, "INFO", execution=4),
+        arrive("b", 1_100, 1, "a", 1, "START", execution=5),
+        arrive("b", 1_100, 1, "a", 1, "ALIVE"),
+        event("stable", "b", 1_100, 1),
+    ]
+    (hop,) = critical_path(run_from(rows), "a", 1).segments
+    assert hop.text == "DATA a/3-5 and INFO of execution 4 and START of execution 5 and 1 more from a to b"
+    assert (hop.message, hop.execution) == ("DATA and INFO and START and ALIVE", 4)
+
+
+def test_what_others_tell_of_a_member_stands_among_its_rows_by_time():
+    rows = [
+        event("send", "a", 1_000, 1),
+        transmit("a", 1_000, 1, 1, "DATA", source="a", first_seq=1, seq=1),
+        arrive("b", 1_100, 1, "a", 1, "DATA", source="a", first_seq=1, seq=1),
+        transmit("b", 1_105, 1, 1, "ACK", "a"),
+        arrive("a", 1_300, 2, "b", 1, "ACK"),
+        event("stable", "a", 1_300, 2),
+        *({"kind": "join", "member": name, "time_us": 10} for name in "ab"),
+        {"kind": "fail", "member": "b", "time_us": 1_102},
+    ]
+    run = run_from(rows)
+    check(critical_path(run, "a", 1))
+    assert [(run.members[k], t) for k, t in zip(run.graph.member, run.graph.time_us, strict=True)] == [
+        ("a", 10),
+        ("a", 1_000),
+        ("a", 1_300),
+        ("b", 10),
+        ("b", 1_100),
+        ("b", 1_102),
+    ]

@@ -1,9 +1,10 @@
 """The graph of a run from its rows: which step caused which, found by sorting and searching.
 
-A step's rows stand together, so steps are where the member or the number changes.  The first row of kind
-``arrive`` or ``timer`` of a step is what started it.  An arrival of (peer, number) belongs to the step in
-which ``peer`` transmitted that number.  A member that was started again may count from the beginning again;
-of several transmissions with one number, the arrival is that of the latest one before it.
+A step's rows stand together, so steps are where the member or the number changes; a row without a step is
+one for itself.  The first row of kind ``arrive`` or ``timer`` of a step is what started it.  An arrival of
+(peer, number) belongs to the step in which ``peer`` transmitted that number.  A member that was started again
+may count from the beginning again; of several transmissions with one number, the arrival is that of the
+latest one before it.
 
 A trace without transmissions has a step for every row, and a receipt's cause is the sending of the message:
 that is what a delivery log knows.
@@ -58,7 +59,7 @@ def graph_of(run: Run) -> Graph:
 def _steps(run: Run) -> _Steps:
     rows = run.rows
     begins = np.ones(len(rows), np.bool_)
-    begins[1:] = (np.diff(rows.member) != 0) | (np.diff(rows.step) != 0)
+    begins[1:] = (np.diff(rows.member) != 0) | (np.diff(rows.step) != 0) | (rows.step[1:] == ABSENT)
     first_row, of_row = np.flatnonzero(begins), np.cumsum(begins) - 1
     start = np.full(first_row.size, ABSENT)
     starting = np.flatnonzero(run.of_kind("arrive", "timer"))[::-1]
