@@ -1,0 +1,218 @@
+"""``stablecast lens``: a run as a page to look into, and why a message took as long as it did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stablecast.cli.extras import REPORT, require
+from stablecast.cli.output import DONE
+from stablecast.cli.steps import Steps
+from stablecast.cli.trace_options import Cumulative, Format, Kind, Map, Set, TimeUnit, trace_options
+from stablecast.errors import InvalidInput, StablecastError
+
+if TYPE_CHECKING:
+    from stablecast.causes import Run
+    from stablecast.report.lens.content import Asked, Content
+
+PAGE = Path("lens.html")
+SLOWEST = 5
+"""Messages that are listed on the terminal."""
+
+
+class CannotWrite(StablecastError):
+    """What was asked for could not be written, as on a full disk."""
+
+
+def lens_command(
+    traces: Annotated[
+        list[str],
+        typer.Argument(metavar="TRACE...", help="Parquet, JSON lines, or a folder of members' logs."),
+    ],
+    message: Annotated[
+        str | None,
+        typer.Option(metavar="MEMBER/N", help="Tell why this message took so long.", show_default=False),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MEMBER|first|last",
+            help="Until who knew it to be stable; by default its sender.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page.")] = PAGE,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A picture for print: the message, or the window of time."),
+    ] = None,
+    shiviz: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The run, or its window, as ShiViz reads it.")
+    ] = None,
+    from_us: Annotated[
+        int | None, typer.Option(metavar="US", help="Only from then on, in microseconds of the run.")
+    ] = None,
+    to_us: Annotated[int | None, typer.Option(metavar="US", help="Only until then.")] = None,
+    mapped: Map = None,
+    constants: Set = None,
+    kinds: Kind = None,
+    time_unit: TimeUnit = None,
+    format: Format = None,
+    cumulative: Cumulative = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Show a run as a page to look into, and why one message took so long.
+
+    A trace made with --wire tells of every transmission, and so of critical paths; any other one of deliveries.
+
+    Example: stablecast lens trace.parquet --message m0/3
+    """
+    options = None
+    if mapped or constants or kinds or time_unit or format or cumulative:
+        options = trace_options(
+            mapped=mapped,
+            constants=constants,
+            kinds=kinds,
+            time_unit=time_unit or "us",
+            first_seq="1",
+            on_bad_rows="fail",
+            format=format,
+            cumulative=cumulative,
+        )
+    asked = _asked(message, at, from_us, to_us)
+    _check_files(out, svg, shiviz)
+    require(*(REPORT if svg else ()))
+    steps = Steps()
+    try:
+        steps.say("reading the trace")
+        run = _read(traces, options, asked)
+        steps.say("looking for critical paths")
+        content = _content(run, traces, asked)
+        steps.say("writing")
+        written = _write(run, content, asked, out=out, svg=svg, shiviz=shiviz)
+    finally:
+        steps.end()
+    values = _values(run, content, written)
+    print(json.dumps(values, ensure_ascii=False) if as_json else "\n".join(_lines(content, run, written)))
+    return DONE
+
+
+def _asked(message: str | None, at: str | None, from_us: int | None, to_us: int | None) -> Asked:
+    from stablecast.report.lens.content import Asked
+
+    if from_us is not None and to_us is not None and from_us >= to_us:
+        raise InvalidInput(f"--from-us {from_us} is not before --to-us {to_us}")
+    return Asked(None if message is None else _parsed(message), at, from_us, to_us)
+
+
+def _parsed(message: str) -> tuple[str, int]:
+    """Return a message's source, whose name may have slashes, and its number."""
+    source, slash, seq = message.rpartition("/")
+    if not (slash and source and seq.isascii() and seq.isdecimal()):
+        raise InvalidInput(f"--message '{message}' is no message (accepted: a member and a number, as m0/3)")
+    return source, int(seq)
+
+
+def _check_files(*files: Path | None) -> None:
+    for file in files:
+        if file is None:
+            continue
+        if file.is_dir() or not file.name:
+            raise InvalidInput(f"'{file}' is a folder (accepted: the name of a file)")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInput(f"cannot write '{file}': {error.strerror or error}") from None
+    given = [file.absolute() for file in files if file is not None]
+    if len(set(given)) < len(given):
+        raise InvalidInput("--out, --svg and --shiviz name the same file (accepted: a file each)")
+
+
+def _read(traces: list[str], options: Any, asked: Asked) -> Run:
+    from stablecast.causes import read
+
+    run = read(traces, options=options)
+    if not len(run.rows):
+        raise InvalidInput(f"nothing happens in the trace {_named(traces)}: it has no events")
+    if asked.message is not None:
+        run.member(asked.message[0])
+    return run
+
+
+def _named(traces: list[str]) -> str:
+    return f"'{traces[0]}'" + (f" and {len(traces) - 1} more" if len(traces) > 1 else "")
+
+
+def _content(run: Run, traces: list[str], asked: Asked) -> Content:
+    from stablecast.report.lens.content import content_of
+
+    name = Path(traces[0]).name + (f" and {len(traces) - 1} more" if len(traces) > 1 else "")
+    return content_of(run, f"{run.group}: {name}" if run.group else name, asked)
+
+
+def _write(
+    run: Run, content: Content, asked: Asked, *, out: Path, svg: Path | None, shiviz: Path | None
+) -> dict[str, str]:
+    """Write what was asked for, and return what is where."""
+    from stablecast import __version__
+    from stablecast.report.files import write_whole
+    from stablecast.report.lens.page import write_page
+
+    written = {"page": str(out)}
+    try:
+        write_page(content, out, version=__version__)
+        if svg is not None:
+            from stablecast.report.lens.picture import picture_of
+
+            written["svg"] = str(write_whole(svg, picture_of(run, content, asked)))
+        if shiviz is not None:
+            from stablecast.causes import shiviz as as_shiviz
+
+            start = content.start_us
+            window = {"from_us": _later(start, asked.from_us), "to_us": _later(start, asked.to_us)}
+            written["shiviz"] = str(write_whole(shiviz, as_shiviz(run, **window).encode()))
+    except OSError as error:
+        raise CannotWrite(f"cannot write '{error.filename or out}': {error.strerror or error}") from error
+    return written
+
+
+def _later(start: int, us: int | None) -> int | None:
+    return None if us is None else start + us
+
+
+def _values(run: Run, content: Content, written: dict[str, str]) -> dict[str, Any]:
+    from stablecast.report.lens.text import path_values
+
+    return {
+        **written,
+        "group": run.group,
+        "members": len(run.members),
+        "has_wire": run.has_wire,
+        "transmissions": content.transmissions,
+        "events": content.events,
+        "slowest": [
+            {
+                "message": f"{one.source}/{one.seq}",
+                "member": one.member,
+                "length_us": one.detected_us - one.sent_us,
+            }
+            for one in content.messages
+        ],
+        "path": None if content.path is None else path_values(content.path),
+        "remarks": content.header["remarks"],
+    }
+
+
+def _lines(content: Content, run: Run, written: dict[str, str]) -> list[str]:
+    from stablecast.report.lens.text import path_lines, slowest_lines
+
+    if content.path is not None:
+        told = path_lines(content.path)
+    else:
+        told = [", ".join(content.header["facts"]), *slowest_lines(content.messages, SLOWEST)]
+    if not run.has_wire:
+        told.append(content.header["note"])
+    return [*told, *content.header["remarks"], *(f"{what}: {file}" for what, file in written.items())]

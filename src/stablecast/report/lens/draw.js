@@ -1,0 +1,277 @@
+"use strict";
+// Draws the space-time diagram on a canvas: members are lines, time goes to the right.
+//
+// What a frame costs follows from what is in the window, and has a limit: up to MOST_ARROWS transmissions are
+// drawn as arrows and up to MOST_POINTS events as dots; beyond that a member's line shows how much happens where
+// (darker is more), which is counted per column of pixels. The message that is looked at is always drawn whole.
+
+const MOST_ARROWS = 5000, MOST_HEADS = 1200, MOST_POINTS = 5000;
+const COLUMN = 2; // pixels of a column of the density
+const TOP = 30, PHASE_LINE = 20; // the time axis, and below it the names of phases
+const SHAPES = ["sent", "received", "known", "released", "timer", "change", "change", "failed"];
+
+function frameOf(canvas, run, looked) {
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const longest = run.members.reduce((most, name) => Math.max(most, name.length), 2);
+  const left = Math.min(Math.max(44, 16 + 7.2 * longest), width * 0.28, 180);
+  const top = looked?.path ? TOP + PHASE_LINE : TOP;
+  return { width, height, left, top, plotWidth: width - left - 8, plotHeight: height - top };
+}
+
+const xOf = (view, frame, time) => frame.left + ((time - view.from) / (view.to - view.from)) * frame.plotWidth;
+const timeOf = (view, frame, x) => view.from + ((x - frame.left) / frame.plotWidth) * (view.to - view.from);
+const yOf = (view, frame, member) => frame.top + (view.rowOf[member] + 0.5) * view.rowHeight - view.scroll;
+
+function fit(canvas) {
+  const ratio = window.devicePixelRatio || 1;
+  const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
+  return pen;
+}
+
+// Draws all, and returns what is there to be pointed at.
+function drawDiagram(canvas, run, view, looked, theme) {
+  const pen = fit(canvas), frame = frameOf(canvas, run, looked);
+  const seen = whatIsSeen(run, view, frame);
+  pen.save();
+  pen.beginPath();
+  pen.rect(frame.left, 0, frame.width - frame.left, frame.height);
+  pen.clip();
+  if (looked?.path) drawPhases(pen, view, frame, looked, theme);
+  drawTime(pen, view, frame, theme);
+  pen.beginPath();
+  pen.rect(frame.left, frame.top, frame.width - frame.left, frame.height);
+  pen.clip();
+  drawLines(pen, run, view, frame, theme);
+  pen.globalAlpha = looked ? theme.pale : 1;
+  if (seen.dense) drawDensity(pen, run, view, frame, seen, theme);
+  else {
+    drawArrows(pen, run, view, frame, seen.arrows, theme, seen.arrows.length <= MOST_HEADS);
+    drawPoints(pen, run, view, frame, seen.points, theme);
+  }
+  pen.globalAlpha = 1;
+  if (looked) drawLooked(pen, run, view, frame, looked, theme);
+  pen.restore();
+  drawNames(pen, run, view, frame, theme);
+  return { ...seen, frame };
+}
+
+// The rows in the window, if they are few enough to be drawn one by one.
+function whatIsSeen(run, view, frame) {
+  const arrows = [], points = [];
+  const [first, end] = arrowsIn(run, view.from, view.to);
+  const [low, high] = rowsSeen(view, frame);
+  const { arrow_end, arrow_kind, arrow_from, arrow_to } = run, { hidden, rowOf } = view;
+  let count = 0;
+  for (let k = first; k < end; k++) {
+    if (arrow_end[k] < view.from || hidden[arrow_kind[k]]) continue;
+    const a = rowOf[arrow_from[k]], b = rowOf[arrow_to[k]];
+    if (a < 0 || b < 0 || Math.max(a, b) < low || Math.min(a, b) > high) continue;
+    if (count++ < MOST_ARROWS) arrows.push(k);
+  }
+  const [start, stop] = pointsIn(run, view.from, view.to);
+  let dots = 0;
+  for (let k = start; k < stop; k++) {
+    const row = rowOf[run.point_member[k]];
+    if (row < low || row > high || view.noPoints[run.point_kind[k]]) continue;
+    if (dots++ < MOST_POINTS) points.push(k);
+  }
+  return { arrows, points, count, dots, dense: count > MOST_ARROWS || dots > MOST_POINTS };
+}
+
+function rowsSeen(view, frame) {
+  const low = Math.floor(view.scroll / view.rowHeight);
+  return [Math.max(0, low), low + Math.ceil(frame.plotHeight / view.rowHeight)];
+}
+
+function drawTime(pen, view, frame, theme) {
+  const [step, unit, name, digits] = ticksOf(view, frame);
+  pen.font = theme.small;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.lineWidth = 1;
+  pen.strokeStyle = theme.grid;
+  pen.fillStyle = theme.muted;
+  for (let time = Math.ceil(view.from / step) * step; time <= view.to; time += step) {
+    const x = Math.round(xOf(view, frame, time)) + 0.5;
+    strokeLine(pen, x, TOP - 6, x, frame.height);
+    const text = (time / unit).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    const half = pen.measureText(text).width / 2;
+    if (x - half > frame.left && x + half < frame.width) pen.fillText(text, x, 14);
+  }
+  view.unit = name;
+}
+
+// A step of 1, 2 or 5 times a power of ten with room for its numbers, and the unit in which they are short.
+function ticksOf(view, frame) {
+  const least = ((view.to - view.from) / frame.plotWidth) * 96;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = Math.max(1, [1, 2, 5, 10].find((k) => k * power >= least) * power);
+  const [unit, name] = step >= 5e4 ? [1e6, "s"] : view.to >= 2e4 || step >= 100 ? [1e3, "ms"] : [1, "µs"];
+  return [step, unit, name, Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9))];
+}
+
+function drawLines(pen, run, view, frame, theme) {
+  if (view.rowHeight < 5) return; // they would be a grey area
+  pen.strokeStyle = theme.rule;
+  pen.lineWidth = 1;
+  const [low, high] = rowsSeen(view, frame);
+  for (const member of view.rows.slice(low, high + 1)) {
+    const y = Math.round(yOf(view, frame, member)) + 0.5;
+    strokeLine(pen, frame.left, y, frame.width, y);
+  }
+}
+
+function drawNames(pen, run, view, frame, theme) {
+  pen.fillStyle = theme.card;
+  pen.fillRect(0, 0, frame.left - 1, frame.height);
+  pen.fillStyle = theme.muted;
+  pen.font = theme.small;
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  pen.fillText(`time [${view.unit}]`, frame.left - 8, 14, frame.left - 10);
+  pen.save();
+  pen.beginPath();
+  pen.rect(0, frame.top, frame.left, frame.plotHeight);
+  pen.clip();
+  const every = Math.max(1, Math.ceil(14 / view.rowHeight));
+  const [low, high] = rowsSeen(view, frame);
+  for (const member of view.rows.slice(low, high + 1)) {
+    const named = view.strong.has(member);
+    if (view.rowOf[member] % every && !(named && view.rowHeight >= 9)) continue;
+    pen.font = named ? theme.bold : theme.plain;
+    pen.fillStyle = named || !view.strong.size ? theme.text : theme.muted;
+    pen.fillText(run.members[member], frame.left - 8, yOf(view, frame, member), frame.left - 10);
+  }
+  pen.restore();
+}
+
+// Stroked in parts: one path of thousands of lines costs far more than its lines.
+function drawArrows(pen, run, view, frame, arrows, theme, heads) {
+  const byKind = new Map();
+  for (const k of arrows) {
+    const kind = run.arrow_kind[k];
+    if (!byKind.has(kind)) byKind.set(kind, []);
+    byKind.get(kind).push(k);
+  }
+  for (const [kind, those] of byKind) {
+    const look = run.kinds[kind];
+    pen.strokeStyle = pen.fillStyle = theme.dark ? look.dark : look.light;
+    pen.lineWidth = theme.thick ?? 1.1;
+    pen.setLineDash(those.length <= MOST_HEADS ? look.dash : []);
+    for (let begin = 0; begin < those.length; begin += 200) {
+      pen.beginPath();
+      for (const k of those.slice(begin, begin + 200)) traceArrow(pen, run, view, frame, k);
+      pen.stroke();
+    }
+    pen.setLineDash([]);
+    if (heads) for (const k of those) drawHead(pen, run, view, frame, k, theme);
+  }
+}
+
+function endsOf(run, view, frame, k) {
+  const x0 = xOf(view, frame, run.arrow_sent[k]), y0 = yOf(view, frame, run.arrow_from[k]);
+  const x1 = xOf(view, frame, run.arrow_end[k]), y1 = yOf(view, frame, run.arrow_to[k]);
+  return run.arrow_lost[k] ? [x0, y0, (x0 + x1) / 2, (y0 + y1) / 2] : [x0, y0, x1, y1];
+}
+
+function traceArrow(pen, run, view, frame, k) {
+  const [x0, y0, x1, y1] = endsOf(run, view, frame, k);
+  pen.moveTo(x0, y0);
+  pen.lineTo(x1, y1);
+}
+
+function drawHead(pen, run, view, frame, k, theme) {
+  const [x0, y0, x1, y1] = endsOf(run, view, frame, k);
+  if (run.arrow_lost[k]) return drawCross(pen, x1, y1, theme);
+  const long = Math.hypot(x1 - x0, y1 - y0) || 1;
+  const [ux, uy] = [(x1 - x0) / long, (y1 - y0) / long], size = Math.min(7, view.rowHeight * 0.4);
+  pen.beginPath();
+  pen.moveTo(x1, y1);
+  pen.lineTo(x1 - size * (ux - 0.4 * uy), y1 - size * (uy + 0.4 * ux));
+  pen.lineTo(x1 - size * (ux + 0.4 * uy), y1 - size * (uy - 0.4 * ux));
+  pen.fill();
+}
+
+function drawCross(pen, x, y, theme) {
+  pen.save();
+  pen.strokeStyle = theme.lost;
+  pen.lineWidth = 2;
+  strokeLine(pen, x - 4, y - 4, x + 4, y + 4);
+  strokeLine(pen, x - 4, y + 4, x + 4, y - 4);
+  pen.restore();
+}
+
+function drawPoints(pen, run, view, frame, points, theme) {
+  const size = Math.min(4, Math.max(1.2, view.rowHeight / 6));
+  for (const k of points) {
+    const x = xOf(view, frame, run.point_time[k]), y = yOf(view, frame, run.point_member[k]);
+    drawShape(pen, SHAPES[run.point_kind[k]], x, y, size, theme);
+  }
+}
+
+function drawShape(pen, shape, x, y, size, theme) {
+  pen.fillStyle = pen.strokeStyle = theme[shape];
+  pen.lineWidth = 1.3;
+  if (shape === "failed") return drawCross(pen, x, y, theme);
+  if (size < 2) return pen.fillRect(x - size, y - size, 2 * size, 2 * size);
+  pen.beginPath();
+  if (shape === "timer" || shape === "change") return strokeLine(pen, x, y - 1.6 * size, x, y + 1.6 * size);
+  if (shape === "known") {
+    pen.moveTo(x, y - 1.4 * size);
+    for (const [dx, dy] of [[1.4, 0], [0, 1.4], [-1.4, 0]]) pen.lineTo(x + dx * size, y + dy * size);
+    pen.closePath();
+  } else if (shape === "sent") pen.rect(x - size, y - size, 2 * size, 2 * size);
+  else pen.arc(x, y, size, 0, 7);
+  if (shape !== "released") return pen.fill();
+  pen.fillStyle = theme.card;
+  pen.fill();
+  pen.stroke();
+}
+
+function strokeLine(pen, x0, y0, x1, y1) {
+  pen.beginPath();
+  pen.moveTo(x0, y0);
+  pen.lineTo(x1, y1);
+  pen.stroke();
+}
+
+// How much happens at each member in each column of pixels, as one small picture that is stretched.
+function drawDensity(pen, run, view, frame, seen, theme) {
+  const [low, high] = rowsSeen(view, frame);
+  const columns = Math.ceil(frame.plotWidth / COLUMN), rows = Math.min(view.rows.length, high + 1) - low;
+  if (rows <= 0) return;
+  const [counts, most] = density(run, view, low, rows, columns);
+  const picture = new OffscreenCanvas(columns, rows), brush = picture.getContext("2d");
+  const image = brush.createImageData(columns, rows), [red, green, blue] = theme.density;
+  for (let k = 0; k < counts.length; k++) {
+    if (!counts[k]) continue;
+    const strength = 0.22 + 0.78 * (Math.log1p(counts[k]) / Math.log1p(most));
+    image.data.set([red, green, blue, 255 * strength], 4 * k);
+  }
+  brush.putImageData(image, 0, 0);
+  pen.imageSmoothingEnabled = false;
+  const band = view.rowHeight >= 5 ? 0.62 : 1, shift = (1 - band) / 2;
+  for (let row = 0; row < rows; row++) {
+    const y = frame.top + (low + row + shift) * view.rowHeight - view.scroll;
+    pen.drawImage(picture, 0, row, columns, 1, frame.left, y, columns * COLUMN, band * view.rowHeight);
+  }
+}
+
+function density(run, view, low, rows, columns) {
+  const counts = new Uint32Array(columns * rows), scale = columns / (view.to - view.from);
+  let most = 1;
+  const add = (member, time) => {
+    const row = view.rowOf[member] - low, column = Math.floor((time - view.from) * scale);
+    if (row < 0 || row >= rows || column < 0 || column >= columns || view.rowOf[member] < 0) return;
+    most = Math.max(most, ++counts[row * columns + column]);
+  };
+  const [first, end] = arrowsIn(run, view.from, view.to);
+  for (let k = first; k < end; k++) if (!view.hidden[run.arrow_kind[k]]) add(run.arrow_to[k], run.arrow_end[k]);
+  const [start, stop] = pointsIn(run, view.from, view.to);
+  for (let k = start; k < stop; k++) if (!view.noPoints[run.point_kind[k]]) add(run.point_member[k], run.point_time[k]);
+  return [counts, most];
+}

@@ -1,0 +1,210 @@
+"""One message for print: the members of its critical path, what travelled among them, and the three phases.
+
+A sheet of paper has room for some members and some dozens of arrows, so the picture has the members that the
+path visits and as many others as fit, the path's transmissions with their names, those that carried the message,
+and pale, among the same members, a sample of the others.  The page has all.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stablecast.errors import InvalidInput
+from stablecast.report.diagram import Arrow, Diagram, Mark, Span
+from stablecast.report.lens.content import LABELS
+from stablecast.report.lens.text import ms
+
+if TYPE_CHECKING:
+    from stablecast.causes import CriticalPath, Run
+    from stablecast.report.lens.content import Asked, Content
+
+MOST_MEMBERS = 12
+MOST_PALE = 150
+MOST_ARROWS = 400
+"""Of a window without a message."""
+
+
+def picture_of(run: Run, content: Content, asked: Asked) -> bytes:
+    """Return an SVG of the message that was asked for, or of the window of time."""
+    path = content.path
+    if path is None and asked.from_us is None and asked.to_us is None:
+        raise InvalidInput("--svg needs something to draw (accepted: with --message, or --from-us and --to-us)")
+    diagram = _of_path(run, content, path) if path is not None else _of_window(run, content)
+    return _drawn(diagram)
+
+
+def _drawn(diagram: Diagram) -> bytes:
+    import matplotlib.style
+
+    from stablecast.report.diagram_static import diagram_canvas
+    from stablecast.report.static import SETTINGS
+
+    into = io.BytesIO()
+    with matplotlib.style.context(["default", SETTINGS]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from font", category=UserWarning)
+        diagram_canvas(diagram).savefig(into, format="svg", metadata={"Date": None})
+    return into.getvalue()
+
+
+def _of_path(run: Run, content: Content, path: CriticalPath) -> Diagram:
+    begin = path.sent_us - content.start_us
+    end = path.detected_us - content.start_us
+    members = _members_of(run, path)
+    hops = [one for one in path.segments if one.origin != one.member]
+    bold = {(members[one.origin], members[one.member], one.begin_us, one.end_us) for one in hops}
+    arrows = [
+        Arrow(
+            source=members[one.origin],
+            dest=members[one.member],
+            sent=_ms(one.begin_us - path.sent_us),
+            received=_ms(one.end_us - path.sent_us),
+            kind=_kind(one.message),
+            label=_label(one.message, one.execution),
+        )
+        for one in hops
+    ]
+    return Diagram(
+        key="lens",
+        title=f"{path.source}/{path.seq}",
+        caption="",
+        time_label=f"time since {path.source}/{path.seq} was sent [ms]",
+        processes=tuple(members),
+        messages=(*_pale(run, content, path, members, bold, (begin, end)), *arrows),
+        events=tuple(_marks(path, members)),
+        spans=tuple(_spans(path, members)),
+    )
+
+
+def _ms(us: int) -> float:
+    return us / 1000
+
+
+def _kind(message: str | None) -> str:
+    return f"{message or 'transmission'} on the critical path"
+
+
+def _label(message: str | None, execution: int | None) -> str:
+    return f"{message or ''}" + ("" if execution is None else f" {execution}")
+
+
+def _members_of(run: Run, path: CriticalPath) -> dict[str, int]:
+    """Return the members that are drawn, with their rows: those of the path, and others while there is room."""
+    ends = (name for one in (*path.segments, *path.way) for name in (one.origin, one.member))
+    wanted = list(dict.fromkeys([path.source, path.member, *ends]))
+    wanted += [name for name in run.members if name not in wanted][: max(0, MOST_MEMBERS - len(wanted))]
+    place = {name: k for k, name in enumerate(run.members)}
+    return {name: row for row, name in enumerate(sorted(wanted, key=place.__getitem__))}
+
+
+def _pale(
+    run: Run,
+    content: Content,
+    path: CriticalPath,
+    members: dict[str, int],
+    bold: set[tuple[int, int, int, int]],
+    window: tuple[int, int],
+) -> list[Arrow]:
+    """Return what else travelled among these members meanwhile: all data of the message, a sample of the rest."""
+    columns = content.columns
+    rows = _rows_of(run, content, members, window)
+    if rows.size > MOST_PALE:
+        own = _carries(run, columns, rows, path)
+        rest = rows[~own]
+        kept = rest[np.linspace(0, rest.size - 1, MOST_PALE).astype(np.int64)] if rest.size else rest
+        rows = np.concatenate([rows[own], kept])
+    return [
+        arrow
+        for k in rows
+        if (arrow := _arrow(run, content, members, int(k), path.sent_us - content.start_us, bold)) is not None
+    ]
+
+
+def _carries(run: Run, columns: Any, rows: Any, path: CriticalPath) -> Any:
+    source = run.members.index(path.source)
+    return (
+        (columns["arrow_source"][rows] == source)
+        & (columns["arrow_first"][rows] <= path.seq)
+        & (columns["arrow_seq"][rows] >= path.seq)
+    )
+
+
+def _rows_of(run: Run, content: Content, members: dict[str, int], window: tuple[int, int]) -> Any:
+    columns = content.columns
+    drawn = np.isin(np.arange(len(run.members)), [run.members.index(name) for name in members])
+    inside = (columns["arrow_sent"] >= window[0]) & (columns["arrow_end"] <= window[1])
+    apart = columns["arrow_from"] != columns["arrow_to"]
+    ends = drawn[columns["arrow_from"]] & drawn[columns["arrow_to"]]
+    return np.flatnonzero(inside & ends & apart)
+
+
+def _arrow(
+    run: Run,
+    content: Content,
+    members: dict[str, int],
+    k: int,
+    zero: int,
+    bold: set[tuple[int, int, int, int]],
+) -> Arrow | None:
+    """Return a pale arrow; None for one that the path has already."""
+    columns = content.columns
+    origin, dest = (members[run.members[int(columns[name][k])]] for name in ("arrow_from", "arrow_to"))
+    sent, end = int(columns["arrow_sent"][k]), int(columns["arrow_end"][k])
+    if (origin, dest, sent + content.start_us, end + content.start_us) in bold:
+        return None
+    return Arrow(
+        source=origin,
+        dest=dest,
+        sent=_ms(sent - zero),
+        received=None if columns["arrow_lost"][k] else _ms(end - zero),
+        kind=content.header["kinds"][int(columns["arrow_kind"][k])]["name"],
+        pale=True,
+    )
+
+
+def _marks(path: CriticalPath, members: dict[str, int]) -> list[Mark]:
+    marks = [
+        Mark(process=members[path.source], time=0.0, text="sent"),
+        Mark(process=members[path.member], time=_ms(path.length_us), text="known stable"),
+    ]
+    had = path.phases[0]
+    if path.last_member in members and had.length_us:
+        text = f"{path.last_member} has it, the last one"
+        marks.append(Mark(process=members[path.last_member], time=_ms(had.length_us), text=text))
+    return marks
+
+
+def _spans(path: CriticalPath, members: dict[str, int]) -> list[Span]:
+    return [
+        Span(
+            process=0,
+            start=_ms(one.begin_us - path.sent_us),
+            end=_ms(one.end_us - path.sent_us),
+            text=f"{LABELS[one.name][0]}: {ms(one.length_us)} ms",
+        )
+        for one in path.phases
+        if one.length_us
+    ]
+
+
+def _of_window(run: Run, content: Content) -> Diagram:
+    """Return the window with everything in it, if that can be read."""
+    columns, members = content.columns, {name: k for k, name in enumerate(run.members)}
+    rows = _rows_of(run, content, members, (0, content.header["span"]))
+    if rows.size > MOST_ARROWS or len(members) > 2 * MOST_MEMBERS or not rows.size:
+        raise InvalidInput(
+            f"the window has {rows.size:,} transmissions among {len(members):,} members; a picture for print shows"
+            f" 1 to {MOST_ARROWS} among {2 * MOST_MEMBERS} (accepted: a shorter window, or --message)"
+        )
+    drawn = [_arrow(run, content, members, int(k), 0, set()) for k in rows]
+    return Diagram(
+        key="lens",
+        title=content.header["title"],
+        caption="",
+        time_label="time [ms]",
+        processes=run.members,
+        messages=tuple(one for one in drawn if one is not None),
+    )
