@@ -10,28 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stablecast.causes.graph import Edge, Graph, recompute
-    from stablecast.causes.life import Life, MemberLife, life
+    from stablecast.causes.lives import Life, MemberLife, life
     from stablecast.causes.path import CriticalPath, Slow, critical_path, slowest
     from stablecast.causes.phases import Phase
-    from stablecast.causes.run import Run, read
+    from stablecast.causes.reading import read
+    from stablecast.causes.run import Run
     from stablecast.causes.segments import Segment
-    from stablecast.causes.shiviz import shiviz
+    from stablecast.causes.shiviz_log import shiviz
 
 _LAZY = {
     "CriticalPath": "path",
     "Edge": "graph",
     "Graph": "graph",
-    "Life": "life",
-    "MemberLife": "life",
+    "Life": "lives",
+    "MemberLife": "lives",
     "Phase": "phases",
     "Run": "run",
     "Segment": "segments",
     "Slow": "path",
     "critical_path": "path",
-    "life": "life",
-    "read": "run",
+    "life": "lives",
+    "read": "reading",
     "recompute": "graph",
-    "shiviz": "shiviz",
+    "shiviz": "shiviz_log",
     "slowest": "path",
 }
 

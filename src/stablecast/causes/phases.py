@@ -1,8 +1,28 @@
-"""A critical path in three phases, for an answer in a sentence or two."""
+"""A critical path in three phases, for an answer in a sentence or two.
+
+A message cannot be known to be stable before everyone has it, and the group learns of that by executions
+(rounds) of its protocol.  So the time from the sending to the detection is cut in two places:
+
+1. *had*: until every member that had to have it had it.  The last of them, and how it came by the message,
+   say why that took so long.
+2. *begun*: until the execution that counted it had begun.  It is empty if that one was under way already and
+   had not passed the last member yet.  An execution that had passed that member is the usual reason for a
+   long wait, and is named.
+3. *counted*: from there to the detection.
+
+Cuts lie within the path and in this order, by definition, so the three lengths sum exactly to the whole.
+A protocol without executions, such as one of acknowledgements alone, has no second phase.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from stablecast.causes.coming import COPY, REPAIRED, coming
+from stablecast.causes.deliveries import NEVER, Truth
+from stablecast.causes.run import ABSENT, Run
+from stablecast.causes.segments import REPAIR, WAIT, Segment, duration
 
 HAD, BEGUN, COUNTED = "had", "begun", "counted"
 PHASES = (HAD, BEGUN, COUNTED)
@@ -23,3 +43,105 @@ class Phase:
     def length_us(self) -> int:
         """How long it took."""
         return self.end_us - self.begin_us
+
+
+@dataclass(frozen=True)
+class Told:
+    """What phases are made of."""
+
+    run: Run
+    truth: Truth
+    knower: str
+    detected_us: int
+    segments: Sequence[Segment]
+    way: Sequence[Segment]
+    """How the message came to the member that had it last."""
+
+    @property
+    def last(self) -> str:
+        """Who had it last."""
+        return self.run.members[self.truth.last]
+
+    def within(self, at_us: int, earliest_us: int) -> int:
+        """Return a time, brought between one and the detection."""
+        return min(max(at_us, earliest_us), self.detected_us)
+
+
+def phases_of(told: Told) -> tuple[Phase, ...]:
+    """Return the three phases of a path."""
+    had_us = told.within(told.truth.stable_us, told.truth.sent_us)
+    execution = _counted(told)
+    begun_us = had_us
+    if execution is not None:
+        begun_us = told.within(told.run.executions.begin_us(execution), had_us)
+    return (
+        Phase(HAD, told.truth.sent_us, had_us, _had_text(told)),
+        Phase(BEGUN, had_us, begun_us, _begun_text(told, execution, begun_us - had_us)),
+        Phase(COUNTED, begun_us, told.detected_us, _counted_text(told, execution, begun_us)),
+    )
+
+
+def _counted(told: Told) -> int | None:
+    among = [segment.execution for segment in told.segments if segment.execution is not None]
+    return told.run.executions.counted(among, told.truth.last, told.truth.stable_us)
+
+
+def _had_text(told: Told) -> str:
+    truth, last = told.truth, told.last
+    if truth.stable_us == NEVER:
+        return f"{last} never had it in this trace, and {told.knower} knew it to be stable all the same."
+    if truth.stable_us > told.detected_us:
+        return f"{last} had it only {duration(truth.stable_us - told.detected_us)} after {told.knower} knew."
+    row = int(truth.received_row[truth.last])
+    if row == ABSENT or told.run.rows.time_us[row] > truth.stable_us:
+        return f"Everyone had it, or was gone: {last}, which lacked it, was gone last."
+    if last == told.run.members[int(told.run.rows.source[row])] and truth.stable_us == truth.sent_us:
+        return "Everyone who had to have it had it at once."
+    return f"Everyone had it when {last} had it{_coming_text(told, row)}."
+
+
+def _coming_text(told: Told, row: int) -> str:
+    came = coming(told.run, row)
+    held = 0 if came.arrival_us is None else told.truth.stable_us - came.arrival_us
+    behind = f" and held it for {duration(held)} until what came before it was there" if held > 0 else ""
+    if came.how == REPAIRED:
+        waits = sum(
+            one.length_us for one in told.way if one.kind in (REPAIR, WAIT) and one.origin == one.member
+        )
+        waited = f", after {duration(waits)} of waiting" if waits else ""
+        return f": the first copy did not come there, and {came.origin} transmitted it again{waited}{behind}"
+    if came.how == COPY and came.origin is not None:
+        return f", which had the first copy from {came.origin}{behind}"
+    return ""
+
+
+def _begun_text(told: Told, execution: int | None, length_us: int) -> str:
+    if execution is None:
+        if not told.run.has_wire:
+            return "The trace does not tell of transmissions, so what the group waited for is not known."
+        return "No execution had to begin."
+    if told.truth.stable_us > told.detected_us:
+        return "The group waited for nothing else."
+    if not length_us:
+        return f"Execution {execution}, which counted it, was under way and had not passed {told.last} yet."
+    passed = told.run.executions.too_early(execution, told.truth.last, told.truth.stable_us)
+    if passed is None or max(passed.end_us, passed.at_us) < told.truth.sent_us:
+        return f"The next execution, {execution}, had to begin."
+    by = duration(told.truth.stable_us - passed.at_us)
+    reason = f"execution {passed.execution} passed {told.last} {by} before {told.last} had it"
+    return f"The group waited for execution {execution}, because {reason}."
+
+
+def _counted_text(told: Told, execution: int | None, begun_us: int) -> str:
+    if not told.run.has_wire:
+        return f"{told.knower} learned that it was stable."
+    what = "The news" if execution is None else f"Execution {execution}"
+    verb = "came" if execution is None else "ran, and its outcome came"
+    longest = max(
+        (one for one in told.segments if one.end_us > begun_us), key=lambda one: one.length_us, default=None
+    )
+    if longest is None or not longest.length_us:
+        return f"{what} {verb} to {told.knower}."
+    return (
+        f"{what} {verb} to {told.knower}; the longest part: {longest.text} ({duration(longest.length_us)})."
+    )

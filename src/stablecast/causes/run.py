@@ -1,21 +1,29 @@
-"""One run of a group: its rows as columns, the members' names, and what follows from them."""
+"""One run of a group: its rows as columns, by member, and what follows from them.
+
+Rows stand by member, and those of one member in the order in which they happened, which is the order in the
+member's log or, in a trace of messages alone, the order of their times.  Names are places in lists, so a
+million rows are fifteen arrays of numbers.  Nothing else is stored: the graph, and which row tells of which
+message, follow from the rows and are computed when they are first asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stablecast.errors import unknown_name
+
 if TYPE_CHECKING:
-    from stablecast.analysis.options import Options
+    from stablecast.causes.deliveries import Deliveries
+    from stablecast.causes.executions import Executions
     from stablecast.causes.graph import Graph
 
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 ABSENT = -1
 """In place of a name, a number or a time that a row does not have."""
 
@@ -46,6 +54,10 @@ class Rows:
     def __len__(self) -> int:
         return int(self.kind.size)
 
+    def take(self, places: Ints | Mask) -> Rows:
+        """Return the chosen rows, in the order of their places."""
+        return Rows(*(getattr(self, column.name)[places] for column in fields(self)))
+
 
 @dataclass(frozen=True)
 class Run:
@@ -59,32 +71,53 @@ class Run:
     """What transmissions and timers are called."""
     rows: Rows
     has_wire: bool
-    """Whether the trace tells of transmissions; without them there is no graph to speak of."""
-    remarks: tuple[str, ...] = ()
-    """What is odd about the trace, a sentence each: clocks that run apart, transmissions that are missing."""
+    """Whether the trace tells of transmissions; otherwise a receipt's cause is taken to be the sending."""
 
     @cached_property
     def graph(self) -> Graph:
         """The steps of all members, and what each one waited for."""
-        raise NotImplementedError
+        from stablecast.causes.building import graph_of
+
+        return graph_of(self)
+
+    @cached_property
+    def deliveries(self) -> Deliveries:
+        """Which rows tell of which message."""
+        from stablecast.causes.deliveries import Deliveries
+
+        return Deliveries(self)
+
+    @cached_property
+    def executions(self) -> Executions:
+        """When executions of the protocol began and passed members."""
+        from stablecast.causes.executions import Executions
+
+        return Executions(self)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is odd about the trace, a sentence each: clocks that run apart, missing transmissions."""
+        return self.graph.remarks
 
     def member(self, name: str) -> int:
         """Return a member's place; one line says who there is if there is no such member."""
-        raise NotImplementedError
+        if name not in self._places:
+            raise unknown_name("member", name, self.members)
+        return self._places[name]
 
+    def of_kind(self, *kinds: str) -> Mask:
+        """Tell which rows are of some kinds."""
+        return np.isin(self.rows.kind, [self.kinds.index(kind) for kind in kinds])
 
-def read(
-    paths: Iterable[Path | str], *, group: str | None = None, options: Options | None = None
-) -> Run:
-    """Read one run: Parquet, JSON lines, or folders of members' logs, whose clocks are one machine's.
+    def kind_of(self, row: int) -> str:
+        """Return what a row is."""
+        return self.kinds[int(self.rows.kind[row])]
 
-    Parameters
-    ----------
-    paths
-        Files and folders.
-    group
-        Which group, if the files tell of several.
-    options
-        How a delivery log from elsewhere says what the schema says.
-    """
-    raise NotImplementedError
+    def message_of(self, row: int) -> str | None:
+        """Return what a row's transmission or timer is called."""
+        place = int(self.rows.message[row])
+        return None if place == ABSENT else self.messages[place]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.members)}
