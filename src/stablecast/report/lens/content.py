@@ -164,7 +164,9 @@ def _told(run: Run, path: CriticalPath, start: int) -> dict[str, Any]:
         "begin": path.sent_us - start,
         "end": path.detected_us - start,
         "member": place[path.member],
+        "last": place.get(path.last_member or "", -1),
         "segments": [_segment(one, place, start) for one in path.segments],
+        "way": [_segment(one, place, start) for one in path.way],
         "phases": [
             {"name": one.name, "label": LABELS[one.name][0], "short": LABELS[one.name][1], "text": one.text}
             | {"begin": one.begin_us - start, "end": one.end_us - start}
@@ -178,6 +180,7 @@ def _segment(one: Segment, place: Mapping[str, int], start: int) -> dict[str, An
     return {
         "kind": one.kind,
         "text": one.text,
+        "label": _label(one),
         "from": place[one.origin],
         "to": place[one.member],
         "begin": one.begin_us - start,
@@ -185,6 +188,14 @@ def _segment(one: Segment, place: Mapping[str, int], start: int) -> dict[str, An
         "queue": one.queue_us,
         "service": one.service_us,
     }
+
+
+def _label(one: Segment) -> str:
+    """Return a segment's name in the diagram, where its members can be seen."""
+    name = one.message or ""
+    if one.origin == one.member:
+        return f"waits for its timer: {name}" if name else "waits"
+    return name if one.execution is None else f"{name} {one.execution}"
 
 
 def _facts(run: Run, events: Events, start: int) -> list[str]:

@@ -132,7 +132,7 @@ function drawNames(pen, run, view, frame, theme) {
   pen.font = theme.small;
   pen.textBaseline = "middle";
   pen.textAlign = "right";
-  pen.fillText(`time [${view.unit}]`, frame.left - 8, 14, frame.left - 10);
+  pen.fillText(frame.left > 76 ? `time [${view.unit}]` : view.unit, frame.left - 8, 14);
   pen.save();
   pen.beginPath();
   pen.rect(0, frame.top, frame.left, frame.plotHeight);
@@ -172,10 +172,13 @@ function drawArrows(pen, run, view, frame, arrows, theme, heads) {
   }
 }
 
+// A lost one ends just before the line of who did not get it, so that one sees whose it is.
 function endsOf(run, view, frame, k) {
   const x0 = xOf(view, frame, run.arrow_sent[k]), y0 = yOf(view, frame, run.arrow_from[k]);
   const x1 = xOf(view, frame, run.arrow_end[k]), y1 = yOf(view, frame, run.arrow_to[k]);
-  return run.arrow_lost[k] ? [x0, y0, (x0 + x1) / 2, (y0 + y1) / 2] : [x0, y0, x1, y1];
+  if (!run.arrow_lost[k] || y0 === y1) return [x0, y0, x1, y1];
+  const part = 1 - Math.min(0.5, (0.36 * view.rowHeight) / Math.abs(y1 - y0));
+  return [x0, y0, x0 + part * (x1 - x0), y0 + part * (y1 - y0)];
 }
 
 function traceArrow(pen, run, view, frame, k) {

@@ -2,6 +2,7 @@
 // Draws what is looked at: one message's life, its critical path over everything else, and the whole run as a strip.
 
 const PATH_WIDTH = 3.5;
+const LABEL_PARTS = [0.5, 0.35, 0.65, 0.2, 0.8];
 
 // The three phases of the time to stable, as tinted bands with their names above the first member.
 function drawPhases(pen, view, frame, looked, theme) {
@@ -28,8 +29,23 @@ function drawLooked(pen, run, view, frame, looked, theme) {
     run.arrow_end[k] >= view.from && run.arrow_sent[k] <= view.to && !view.hidden[run.arrow_kind[k]]
     && view.rowOf[run.arrow_from[k]] >= 0 && view.rowOf[run.arrow_to[k]] >= 0);
   drawArrows(pen, run, view, frame, shown.slice(0, MOST_ARROWS), { ...theme, thick: 1.5 }, shown.length <= MOST_HEADS);
-  if (looked.path) drawPath(pen, view, frame, looked, theme);
+  if (looked.path) {
+    drawWay(pen, view, frame, looked, theme);
+    drawPath(pen, view, frame, looked, theme);
+  }
   drawLife(pen, view, frame, looked, theme);
+}
+
+// How the message came to who had it last, in the colour of the phase that this ended.
+function drawWay(pen, view, frame, looked, theme) {
+  pen.strokeStyle = theme.way;
+  pen.lineWidth = PATH_WIDTH;
+  for (const one of looked.path.way) {
+    if (view.rowOf[one.from] < 0 || view.rowOf[one.to] < 0) continue;
+    pen.setLineDash(one.from === one.to ? [2, 4] : []);
+    strokeLine(pen, ...lineOf(view, frame, one));
+  }
+  pen.setLineDash([]);
 }
 
 // A rim in the colour of the background keeps the path apart from what it crosses.
@@ -52,6 +68,37 @@ function drawPath(pen, view, frame, looked, theme) {
     strokeLine(pen, ...lineOf(view, frame, looked.segment));
   }
   for (const one of drawn) drawTip(pen, lineOf(view, frame, one), theme);
+  const taken = [];
+  for (const one of drawn) drawLabel(pen, lineOf(view, frame, one), one, frame, theme, taken);
+}
+
+// The name of a piece beside it, near the middle of what is in sight of it; none where another one is.
+function drawLabel(pen, line, one, frame, theme, taken) {
+  pen.font = theme.bold;
+  const wide = pen.measureText(one.label).width;
+  const at = LABEL_PARTS.map((part) => labelAt(line, part, wide, frame)).find((place) => place && isFree(place, wide, taken));
+  if (!at) return;
+  taken.push([...at, wide]);
+  pen.textAlign = "left";
+  pen.textBaseline = "middle";
+  pen.lineWidth = 4;
+  pen.lineJoin = "round";
+  pen.strokeStyle = theme.card;
+  pen.strokeText(one.label, ...at);
+  pen.fillStyle = theme.text;
+  pen.fillText(one.label, ...at);
+}
+
+function labelAt([x0, y0, x1, y1], part, wide, frame) {
+  const [left, right] = [Math.max(x0, frame.left), Math.min(x1, frame.width)];
+  const x = left + part * (right - left), y = y0 + (x1 === x0 ? part : (x - x0) / (x1 - x0)) * (y1 - y0);
+  if (right < left || y < frame.top || y > frame.height) return null;
+  if (y0 === y1) return right - left < wide + 16 ? null : [Math.max(left, Math.min(x - wide / 2, right - wide)), y + 13];
+  return Math.hypot(x1 - x0, y1 - y0) < 44 || x + 9 + wide > frame.width ? null : [x + 9, y];
+}
+
+function isFree([x, y], wide, taken) {
+  return taken.every(([left, middle, long]) => Math.abs(y - middle) > 16 || x > left + long + 4 || x + wide + 4 < left);
 }
 
 function lineOf(view, frame, segment) {

@@ -21,10 +21,9 @@ function listen() {
   $("taller").addEventListener("click", () => setRowHeight(page.view.rowHeight * 1.4));
   $("shorter").addEventListener("click", () => setRowHeight(page.view.rowHeight / 1.4));
   addEventListener("hashchange", openHash);
-  new ResizeObserver(() => { scrollRows(page.view.scroll); redraw(); }).observe(diagram);
-  for (const query of ["(prefers-color-scheme: dark)"]) {
-    matchMedia(query).addEventListener("change", () => { page.theme = readTheme(); redraw(); });
-  }
+  new ResizeObserver(onResize).observe(diagram);
+  const darkness = matchMedia("(prefers-color-scheme: dark)");
+  darkness.addEventListener("change", () => { page.theme = readTheme(); redraw(); });
 }
 
 // Turning zooms about the pointer; sideways and with Shift it moves in time, with Alt over members.
@@ -120,8 +119,9 @@ function onClick(event) {
 function whatIsAt(x, y) {
   const { run, view, looked, seen } = page, { frame } = seen;
   if (x < frame.left || y < frame.top) return null;
-  const piece = nearest(looked?.path?.segments ?? [], 6, (one) => toLine(x, y, lineOf(view, frame, one)));
-  if (piece) return { lines: [piece.text, `critical path: ${show(piece.end - piece.begin)}`, `from ${show(piece.begin)} to ${show(piece.end)}`] };
+  const pieces = looked?.path ? [...looked.path.segments, ...looked.path.way] : [];
+  const piece = nearest(pieces, 6, (one) => toLine(x, y, lineOf(view, frame, one)));
+  if (piece) return { lines: [piece.text, `${looked.path.way.includes(piece) ? `how it came to ${run.members[looked.path.last]}` : "critical path"}: ${show(piece.end - piece.begin)}`, `from ${show(piece.begin)} to ${show(piece.end)}`] };
   if (seen.dense) return null;
   const dot = nearest(seen.points, 7, (k) => Math.hypot(x - xOf(view, frame, run.point_time[k]), y - yOf(view, frame, run.point_member[k])));
   if (dot !== null) return { lines: tellPoint(run, dot), message: nameOf(run, run.point_source[dot], run.point_seq[dot]) };

@@ -14,12 +14,12 @@ async function start() {
   }
   const { run } = page;
   page.view = {
-    from: 0, to: run.span, scroll: 0, rowHeight: 40, rows: [], rowOf: new Int32Array(run.members.length),
+    from: 0, to: run.span, scroll: 0, rowHeight: 40, rows: [], rowOf: new Int32Array(run.members.length), fitted: true,
     hidden: new Uint8Array(run.kinds.length), noPoints: new Uint8Array(POINTS.length), strong: new Set(), filters: 0, unit: "",
   };
   page.theme = readTheme();
+  fillPanel(run); // first, since it takes room from the diagram
   showMembers(() => true);
-  fillPanel(run);
   listen();
   openHash();
   if (!page.looked) goTo(run.from, run.to, true);
@@ -29,7 +29,7 @@ async function start() {
 // Colours come from the style sheet, so that light and dark are told apart in one place.
 function readTheme() {
   const style = getComputedStyle(document.documentElement), css = (name) => style.getPropertyValue(`--${name}`).trim();
-  const names = ["text", "muted", "rule", "grid", "card", "back", "lost", "path", "chosen", "strip", "shade",
+  const names = ["text", "muted", "rule", "grid", "card", "back", "lost", "path", "way", "chosen", "strip", "shade",
     "sent", "received", "known", "released", "timer", "change"];
   const theme = Object.fromEntries(names.map((name) => [name, css(name)]));
   const family = getComputedStyle(document.body).fontFamily;
@@ -108,6 +108,7 @@ function scrollRows(scroll) {
 
 function setRowHeight(height) {
   const { view } = page, frame = frameOf($("diagram"), page.run, page.looked);
+  view.fitted = false;
   const least = Math.min(12, frame.plotHeight / view.rows.length), middle = (view.scroll + frame.plotHeight / 2) / view.rowHeight;
   view.rowHeight = Math.max(least, Math.min(160, height));
   scrollRows(middle * view.rowHeight - frame.plotHeight / 2);
@@ -127,8 +128,14 @@ function showMembers(wanted) {
 
 function fitRows() {
   const { view } = page, frame = frameOf($("diagram"), page.run, page.looked);
+  view.fitted = true;
   view.rowHeight = Math.max(13, Math.min(110, frame.plotHeight / view.rows.length));
   scrollRows(0);
+}
+
+function onResize() {
+  if (page.view.fitted) fitRows();
+  scrollRows(page.view.scroll);
 }
 
 // Opens a message: its life, its path if it is in the page, and the window of both.
@@ -146,6 +153,7 @@ function openMessage(text) {
   history.replaceState(null, "", `#${encodeURIComponent(message.name)}`);
   const room = Math.max(2, (to - from) * 0.06);
   goTo(from - room, to + room);
+  onResize(); // names of phases take a line of the diagram
   revealPath();
   return true;
 }
@@ -173,6 +181,7 @@ function closeMessage() {
   $("message").hidden = true;
   history.replaceState(null, "", location.pathname + location.search);
   markOpen();
+  onResize();
   redraw();
 }
 

@@ -39,7 +39,9 @@ function chip(name, swatch, number, toggle) {
 function fillKinds(run) {
   const numbers = new Uint32Array(run.kinds.length);
   for (const kind of run.arrow_kind) numbers[kind]++;
-  $("kinds").replaceChildren(...run.kinds.map((kind, k) => {
+  const there = run.kinds.map((_, k) => k).filter((k) => numbers[k]); // timers have names in the same list
+  $("kinds").replaceChildren(...there.map((k) => {
+    const kind = run.kinds[k];
     const swatch = el("span", { className: "swatch line" });
     swatch.style.setProperty("--light", kind.light);
     swatch.style.setProperty("--darker", kind.dark);
@@ -183,7 +185,8 @@ function tellLife(run, looked) {
   const after = (map, k) => el("td", { className: "number", textContent: map.has(k) ? inMs(map.get(k) - begin) : "–" });
   const members = [...new Set([...life.received.keys(), ...life.known.keys()])];
   members.sort((a, b) => (life.received.get(b) ?? 0) - (life.received.get(a) ?? 0) || a - b);
-  const rows = members.map((k) => el("tr", {}, el("th", { textContent: run.members[k], scope: "row" }), after(life.received, k),
+  const rows = members.map((k) => el("tr", {}, el("th", { textContent: run.members[k], scope: "row" }), 
+    k === looked.message.source ? el("td", { className: "number", textContent: inMs(0) }) : after(life.received, k),
     el("td", { textContent: howItCame(run, looked, carriers, k) }), after(life.known, k), after(life.released, k)));
   const titles = ["member", "received", "how", "known stable", "released"].map((name) => el("th", { textContent: name, scope: "col" }));
   return el("details", { open: members.length <= 12 }, el("summary", { textContent: `Its life at ${count(members.length)} members` }),
