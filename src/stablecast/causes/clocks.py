@@ -22,13 +22,21 @@ Clocks = NDArray[np.int32]
 
 
 def window(graph: Graph, from_us: int | None, to_us: int | None) -> list[int]:
-    """Return the steps of a window of time, each after those that happened before it."""
-    times = graph.time_us.tolist()
-    return [
-        step
-        for step in graph.in_order
-        if (from_us is None or times[step] >= from_us) and (to_us is None or times[step] <= to_us)
-    ]
+    """Return the steps of a window of time, each after those that happened before it.
+
+    They stand in the order of their times, unless clocks that run apart contradict it.
+    """
+    steps = np.array(graph.in_order, np.int64)
+    if not graph.clocks_contradict:
+        steps = steps[np.argsort(graph.time_us[steps], kind="stable")]
+    times = graph.time_us[steps]
+    chosen = np.ones(steps.size, np.bool_)
+    if from_us is not None:
+        chosen &= times >= from_us
+    if to_us is not None:
+        chosen &= times <= to_us
+    found: list[int] = steps[chosen].tolist()
+    return found
 
 
 def clocks_of(graph: Graph, steps: list[int], members: int) -> Clocks:

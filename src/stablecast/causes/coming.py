@@ -50,8 +50,8 @@ def coming(run: Run, received_row: int) -> Coming:
 def _carrying(run: Run, among: Ints, source: int, seq: int) -> Ints:
     """Return the arrivals that bring a message, the earliest first."""
     rows = run.rows
-    first = np.where(rows.first_seq[among] == ABSENT, rows.seq[among], rows.first_seq[among])
-    holds = (rows.source[among] == source) & (first <= seq) & (seq <= rows.seq[among])
+    first = rows.first_seq[among]  # a heartbeat has none: it tells of a message, and brings none
+    holds = (rows.source[among] == source) & (first != ABSENT) & (first <= seq) & (seq <= rows.seq[among])
     holds &= rows.kind[among] == run.kinds.index("arrive")
     asking = [run.messages.index(name) for name in ASKING if name in run.messages]
     found: Ints = among[holds & ~np.isin(rows.message[among], asking)]

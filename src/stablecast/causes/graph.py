@@ -99,6 +99,12 @@ class Graph:
         """Return the rows of a step."""
         return range(int(self.first_row[step]), int(self.first_row[step + 1]))
 
+    @cached_property
+    def clocks_contradict(self) -> bool:
+        """Whether something happened before what it followed, by the clocks of the trace."""
+        back = np.diff(self.time_us)[np.diff(self.member) == 0]
+        return bool((self.wait_us < 0).any() or (back < 0).any())
+
     def _check(self, edge: Edge) -> None:
         if not 0 <= edge.into < len(self) or edge not in self.edges_into(edge.into):
             raise InvalidInput(f"no edge of the graph: {edge} (accepted: those of edges_into)")
