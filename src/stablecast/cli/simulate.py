@@ -114,6 +114,7 @@ def _command_for_live(args: list[str]) -> Any:
     parameters += [
         *map(declared_option, options.values()),
         declared_parameter("trace", simulate_live.Trace, None),
+        declared_parameter("wire", simulate_live.Wire, False),
     ]
 
     def command(**given: Any) -> int:
