@@ -18,7 +18,7 @@ import numpy as np
 
 from stablecast.errors import StablecastError
 from stablecast.report.lens.events import Events, events_of
-from stablecast.report.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION, Dash, Look, assign
+from stablecast.report.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Dash, Look, assign
 from stablecast.words import counted
 
 if TYPE_CHECKING:
@@ -41,9 +41,14 @@ LOOKS = {
     "NAK": Look(VERMILLION, "circle", "dash"),
     "START": Look(GREEN, "circle"),
     "ACK": Look(PURPLE, "circle"),
+    "INFO": Look(SKY, "circle", "dashdot"),
+    "GOSSIP": Look(PURPLE, "circle"),
+    "SENT": Look(GREY, "circle", "dash"),
     "HEARTBEAT": Look(GREY, "circle", "dot"),
     "ALIVE": Look(GREY, "circle", "dot"),
 }
+ANNOUNCING = ("SENT", "HEARTBEAT", "ALIVE")
+"""They name numbers of messages, and neither carry nor ask for them."""
 DASHES: dict[Dash, list[int]] = {"solid": [], "dash": [6, 4], "dot": [2, 3], "dashdot": [7, 3, 2, 3]}
 IN_THE_DARK = 0.3
 """How far colours are moved towards white on a dark background."""
@@ -128,7 +133,7 @@ def _kinds(events: Events) -> list[dict[str, Any]]:
     looks = assign([*known, *events.kinds], LOOKS)
     return [
         {"name": name, "light": looks[name].colour, "dark": _lighter(looks[name].colour)}
-        | {"dash": DASHES[looks[name].dash]}
+        | {"dash": DASHES[looks[name].dash], "carries": name not in ANNOUNCING}
         for name in events.kinds
     ]
 
@@ -194,7 +199,7 @@ def _label(one: Segment) -> str:
     """Return a segment's name in the diagram, where its members can be seen."""
     name = one.message or ""
     if one.origin == one.member:
-        return f"waits for its timer: {name}" if name else "waits"
+        return f"waits for its {name} timer" if name else "waits"
     return name if one.execution is None else f"{name} {one.execution}"
 
 

@@ -97,8 +97,9 @@ function drawTime(pen, view, frame, theme) {
   pen.fillStyle = theme.muted;
   for (let time = Math.ceil(view.from / step) * step; time <= view.to; time += step) {
     const x = Math.round(xOf(view, frame, time)) + 0.5;
-    strokeLine(pen, x, TOP - 6, x, frame.height);
-    const text = (time / unit).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    strokeLine(pen, x, TOP - 6, x, TOP);
+    strokeLine(pen, x, frame.top, x, frame.height);
+    const text = ((time || 0) / unit).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
     const half = pen.measureText(text).width / 2;
     if (x - half > frame.left && x + half < frame.width) pen.fillText(text, x, 14);
   }

@@ -93,7 +93,7 @@ function labelAt([x0, y0, x1, y1], part, wide, frame) {
   const [left, right] = [Math.max(x0, frame.left), Math.min(x1, frame.width)];
   const x = left + part * (right - left), y = y0 + (x1 === x0 ? part : (x - x0) / (x1 - x0)) * (y1 - y0);
   if (right < left || y < frame.top || y > frame.height) return null;
-  if (y0 === y1) return right - left < wide + 16 ? null : [Math.max(left, Math.min(x - wide / 2, right - wide)), y + 13];
+  if (y0 === y1) return right - left < wide + 16 ? null : [Math.max(left, Math.min(x - wide / 2, right - wide)), y + (y + 24 > frame.height ? -13 : 13)];
   return Math.hypot(x1 - x0, y1 - y0) < 44 || x + 9 + wide > frame.width ? null : [x + 9, y];
 }
 

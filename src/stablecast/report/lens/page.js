@@ -57,8 +57,8 @@ function redraw() {
 
 function tellWindow() {
   const { count: arrows, dots, dense } = page.seen, { from, to } = page.view;
-  const told = `${count(arrows)} transmissions and ${count(dots)} events in ${show(Math.round(to - from))}`;
-  $("window").textContent = dense ? `${told}. Too many to draw one by one: darker is more; zoom in to see them.` : `${told}.`;
+  const told = `${count(arrows)} transmissions, ${count(dots)} events in ${show(Math.round(to - from))}`;
+  $("window").textContent = $("window").title = dense ? `${told} · darker is more, zoom in for arrows` : told;
   if (document.activeElement !== $("from")) $("from").value = (from / 1000).toFixed(3);
   if (document.activeElement !== $("to")) $("to").value = (to / 1000).toFixed(3);
 }
@@ -117,13 +117,19 @@ function setRowHeight(height) {
 // Which members have a line, in the order of names; their lines share the height if they can be told apart.
 function showMembers(wanted) {
   const { run, view } = page;
-  view.rows = run.members.map((_, k) => k).filter(wanted);
+  view.rows = inOrder(run).filter(wanted);
   if (!view.rows.length) return false;
   view.rowOf.fill(-1);
   view.rows.forEach((member, row) => { view.rowOf[member] = row; });
   view.filters++;
   fitRows();
   return true;
+}
+
+// m2 before m10.
+function inOrder(run) {
+  const { compare } = new Intl.Collator("en", { numeric: true });
+  return run.order ??= run.members.map((_, k) => k).sort((a, b) => compare(run.members[a], run.members[b]) || a - b);
 }
 
 function fitRows() {

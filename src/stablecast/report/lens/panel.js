@@ -183,7 +183,7 @@ function segmentRow(run, one, total) {
 function tellLife(run, looked) {
   const { life, carriers } = looked, begin = life.sent ?? looked.from;
   const after = (map, k) => el("td", { className: "number", textContent: map.has(k) ? inMs(map.get(k) - begin) : "–" });
-  const members = [...new Set([...life.received.keys(), ...life.known.keys()])];
+  const members = [...new Set([...(life.sent === null ? [] : [looked.message.source]), ...life.received.keys(), ...life.known.keys()])];
   members.sort((a, b) => (life.received.get(b) ?? 0) - (life.received.get(a) ?? 0) || a - b);
   const rows = members.map((k) => el("tr", {}, el("th", { textContent: run.members[k], scope: "row" }), 
     k === looked.message.source ? el("td", { className: "number", textContent: inMs(0) }) : after(life.received, k),

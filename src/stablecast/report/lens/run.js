@@ -89,7 +89,7 @@ function lifeOf(run, message) {
 function carriersOf(run, message) {
   const found = [];
   for (let k = 0; k < run.arrow_sent.length; k++) {
-    if (run.arrow_source[k] === message.source && run.arrow_first[k] <= message.seq
+    if (run.kinds[run.arrow_kind[k]].carries && run.arrow_source[k] === message.source && run.arrow_first[k] <= message.seq
         && message.seq <= run.arrow_seq[k]) found.push(k);
   }
   return found;
