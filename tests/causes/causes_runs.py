@@ -2,8 +2,8 @@
 
 Member m0 coordinates: it transmits START, every member answers ACK with what it has, and when all have, m0
 knows the minimum to be stable and transmits INFO.  Senders multicast DATA, which may be lost; who sees a gap
-waits, asks the source by NAK, and gets a REPAIR.  Times are multiples of a tick, so that there are equal ones.
-"""
+knows the minimum to be stable and transmits INFO.  Senders multicast DATA, which may be lost; who sees a
+gap waits, asks the source by NAK, and gets a REPAIR.  Times are multiples of a tick, so that some are equal.
 
 import heapq
 from collections import defaultdict

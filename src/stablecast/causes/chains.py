@@ -22,7 +22,7 @@ from itertools import pairwise
 
 from stablecast.causes.graph import TRIGGER, Edge
 from stablecast.causes.run import ABSENT, Run
-from stablecast.causes.segments import AND, ASKING, CALL, REPAIR, UNTOLD, WAIT, Segment, segment_of
+from stablecast.causes.segments import AND, ASKING, CALL, HOP, REPAIR, UNTOLD, WAIT, Segment, segment_of
 from stablecast.errors import InvalidInput
 
 
@@ -52,7 +52,7 @@ def chain(run: Run, row: int, sent_row: int) -> Chain:
     found = _segments(run, edges, sending, sent_us)
     before = _before_first(run, steps[-1], sent_us, sending)
     after = _after_last(run, row, max(sent_us, int(graph.time_us[end])))
-    segments = tuple(_with_repairs([*before, *found, *after]))
+    segments = tuple(_with_repairs(run, [*before, *found, *after]))
     rest = path[count:]
     earlier = tuple(Edge(origin, into, TRIGGER) for into, origin in pairwise(rest))
     return Chain(segments, earlier)
@@ -126,12 +126,22 @@ def _after_last(run: Run, row: int, from_us: int) -> list[Segment]:
     return [Segment(WAIT, f"work at {member}", member, member, from_us, at_us)]
 
 
-def _with_repairs(segments: list[Segment]) -> list[Segment]:
-    """Tell waits that end in asking for lost data from others."""
-    found = list(segments)
-    for k, (one, following) in enumerate(pairwise(segments)):
+def _with_repairs(run: Run, segments: list[Segment]) -> list[Segment]:
+    """Tell what is due to a lost message from others: asking, transmitting again, and waits before."""
+    found = [_again(run, one) for one in segments]
+    for k, (one, following) in enumerate(pairwise(found)):
+        if one.kind != WAIT or following.kind != REPAIR or following.origin != one.member:
+            continue
         asks = following.message is not None and set(following.message.split(AND)) & set(ASKING)
-        if one.kind == WAIT and asks and following.origin == one.member:
-            text = f"{one.member} waits before it asks for what it lacks"
-            found[k] = replace(one, kind=REPAIR, text=text)
+        then = "asks for what it lacks" if asks else f"transmits {following.message} again"
+        found[k] = replace(one, kind=REPAIR, text=f"{one.member} waits before it {then}")
     return found
+
+
+def _again(run: Run, segment: Segment) -> Segment:
+    """Return a hop as a repair if what it brought had been transmitted before, and was lost."""
+    if segment.kind != HOP or segment.edge is None or segment.execution is None:
+        return segment
+    if not run.executions.was_lost_before(int(run.graph.cause_row[segment.edge.into])):
+        return segment
+    return replace(segment, kind=REPAIR, text=f"{segment.text}, transmitted again")

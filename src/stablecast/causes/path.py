@@ -96,7 +96,8 @@ def critical_path(run: Run, source: str, seq: int, *, at: str | None = None) -> 
     truth = run.deliveries.truth(place, seq)
     way = way_to_last(run, truth, sent_row)
     found = chain(run, known_row, sent_row) if run.has_wire else _without_wire(run, truth, way, known_row)
-    told = Told(run, truth, member, detected_us, found.segments, way)
+    execution = _counting(run, place, seq, sent_row)
+    told = Told(run, truth, member, detected_us, found.segments, way, execution)
     return CriticalPath(
         source,
         seq,
@@ -111,6 +112,16 @@ def critical_path(run: Run, source: str, seq: int, *, at: str | None = None) -> 
         way,
         _remarks(run),
     )
+
+
+def _counting(run: Run, source: int, seq: int, sent_row: int) -> int | None:
+    """Return the execution by which a message was first known to be stable, if it was one."""
+    rows = run.rows
+    first = min(run.deliveries.knowers(source, seq).values(), key=lambda row: int(rows.time_us[row]))
+    if rows.time_us[first] < rows.time_us[sent_row]:
+        return None
+    segments = chain(run, first, sent_row).segments
+    return next((one.execution for one in reversed(segments) if one.execution is not None), None)
 
 
 def _without_wire(run: Run, truth: Truth, way: tuple[Segment, ...], known_row: int) -> Chain:

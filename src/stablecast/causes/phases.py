@@ -56,6 +56,8 @@ class Told:
     segments: Sequence[Segment]
     way: Sequence[Segment]
     """How the message came to the member that had it last."""
+    execution: int | None
+    """The one that counted it."""
 
     @property
     def last(self) -> str:
@@ -70,20 +72,14 @@ class Told:
 def phases_of(told: Told) -> tuple[Phase, ...]:
     """Return the three phases of a path."""
     had_us = told.within(told.truth.stable_us, told.truth.sent_us)
-    execution = _counted(told)
-    begun_us = had_us
+    execution, begun_us = told.execution, had_us
     if execution is not None:
         begun_us = told.within(told.run.executions.begin_us(execution), had_us)
     return (
         Phase(HAD, told.truth.sent_us, had_us, _had_text(told)),
-        Phase(BEGUN, had_us, begun_us, _begun_text(told, execution, begun_us - had_us)),
-        Phase(COUNTED, begun_us, told.detected_us, _counted_text(told, execution, begun_us)),
+        Phase(BEGUN, had_us, begun_us, _begun_text(told, begun_us - had_us)),
+        Phase(COUNTED, begun_us, told.detected_us, _counted_text(told, begun_us)),
     )
-
-
-def _counted(told: Told) -> int | None:
-    among = [segment.execution for segment in told.segments if segment.execution is not None]
-    return told.run.executions.counted(among, told.truth.last, told.truth.stable_us)
 
 
 def _had_text(told: Told) -> str:
@@ -115,7 +111,8 @@ def _coming_text(told: Told, row: int) -> str:
     return ""
 
 
-def _begun_text(told: Told, execution: int | None, length_us: int) -> str:
+def _begun_text(told: Told, length_us: int) -> str:
+    execution, last, had_us = told.execution, told.truth.last, told.truth.stable_us
     if execution is None:
         if not told.run.has_wire:
             return "The trace does not tell of transmissions, so what the group waited for is not known."
@@ -123,25 +120,27 @@ def _begun_text(told: Told, execution: int | None, length_us: int) -> str:
     if told.truth.stable_us > told.detected_us:
         return "The group waited for nothing else."
     if not length_us:
-        return f"Execution {execution}, which counted it, was under way and had not passed {told.last} yet."
-    passed = told.run.executions.too_early(execution, told.truth.last, told.truth.stable_us)
-    if passed is None or max(passed.end_us, passed.at_us) < told.truth.sent_us:
-        return f"The next execution, {execution}, had to begin."
-    by = duration(told.truth.stable_us - passed.at_us)
-    reason = f"execution {passed.execution} passed {told.last} {by} before {told.last} had it"
+        at_us = told.run.executions.passed_us(execution, last)
+        yet = f" and had not passed {told.last} yet" if at_us is not None and at_us >= had_us else ""
+        return f"Execution {execution}, which counted it, was under way{yet}."
+    passed = told.run.executions.before(execution, last)
+    if passed is None or passed.came_us >= had_us or passed.end_us < told.truth.sent_us:
+        return f"The group waited for the next execution, {execution}."
+    was_through = passed.at_us < had_us
+    by = duration(had_us - (passed.at_us if was_through else passed.came_us))
+    verb = "passed" if was_through else "had come to"
+    reason = f"execution {passed.execution} {verb} {told.last} {by} before {told.last} had it"
     return f"The group waited for execution {execution}, because {reason}."
 
 
-def _counted_text(told: Told, execution: int | None, begun_us: int) -> str:
+def _counted_text(told: Told, begun_us: int) -> str:
     if not told.run.has_wire:
         return f"{told.knower} learned that it was stable."
-    what = "The news" if execution is None else f"Execution {execution}"
-    verb = "came" if execution is None else "ran, and its outcome came"
-    longest = max(
-        (one for one in told.segments if one.end_us > begun_us), key=lambda one: one.length_us, default=None
-    )
-    if longest is None or not longest.length_us:
+    what = "The news" if told.execution is None else f"Execution {told.execution}"
+    verb = "came" if told.execution is None else "ran, and what it found came"
+    inside = {segment.end_us - max(segment.begin_us, begun_us): segment for segment in told.segments}
+    longest_us = max(inside, default=0)
+    if longest_us <= 0:
         return f"{what} {verb} to {told.knower}."
-    return (
-        f"{what} {verb} to {told.knower}; the longest part: {longest.text} ({duration(longest.length_us)})."
-    )
+    part = f"{inside[longest_us].text} ({duration(longest_us)})"
+    return f"{what} {verb} to {told.knower}; the longest part: {part}."
