@@ -28,7 +28,9 @@ class Group:
     def run(self, messages, *, every_us=3_000):
         """Send so many messages in turn, and count rounds until they are all stable."""
         for k in range(messages):
-            self.at(100 + k * every_us, lambda k=k, t=100 + k * every_us: self.multicast(k % len(self.names), t))
+            self.at(
+                100 + k * every_us, lambda k=k, t=100 + k * every_us: self.multicast(k % len(self.names), t)
+            )
         rounds = messages * every_us // self.round_us + 4
         for execution in range(1, rounds + 1):
             self.at(execution * self.round_us, lambda e=execution: self.begin(e, e * self.round_us))

@@ -11,7 +11,16 @@ import typer
 from stablecast.cli.extras import REPORT, require
 from stablecast.cli.output import DONE
 from stablecast.cli.steps import Steps
-from stablecast.cli.trace_options import Cumulative, Format, Kind, Map, Set, TimeUnit, trace_options
+from stablecast.cli.trace_options import (
+    Cumulative,
+    Format,
+    Kind,
+    Map,
+    OnBadRows,
+    Set,
+    TimeUnit,
+    trace_options,
+)
 from stablecast.errors import InvalidInput, StablecastError
 
 if TYPE_CHECKING:
@@ -52,6 +61,9 @@ def lens_command(
     shiviz: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The run, or its window, as ShiViz reads it.")
     ] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which group, if the trace tells of several.")
+    ] = None,
     from_us: Annotated[
         int | None, typer.Option(metavar="US", help="Only from then on, in microseconds of the run.")
     ] = None,
@@ -62,6 +74,7 @@ def lens_command(
     time_unit: TimeUnit = None,
     format: Format = None,
     cumulative: Cumulative = False,
+    on_bad_rows: OnBadRows = "fail",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Show a run as a page to look into, and why one message took so long.
@@ -71,14 +84,14 @@ def lens_command(
     Example: stablecast lens trace.parquet --message m0/3
     """
     options = None
-    if mapped or constants or kinds or time_unit or format or cumulative:
+    if mapped or constants or kinds or time_unit or format or cumulative or on_bad_rows != "fail":
         options = trace_options(
             mapped=mapped,
             constants=constants,
             kinds=kinds,
             time_unit=time_unit or "us",
             first_seq="1",
-            on_bad_rows="fail",
+            on_bad_rows=on_bad_rows,
             format=format,
             cumulative=cumulative,
         )
@@ -88,7 +101,7 @@ def lens_command(
     steps = Steps()
     try:
         steps.say("reading the trace")
-        run = _read(traces, options, asked)
+        run = _read(traces, options, group)
         steps.say("looking for critical paths")
         content = _content(run, traces, asked)
         steps.say("writing")
@@ -131,19 +144,10 @@ def _check_files(*files: Path | None) -> None:
         raise InvalidInput("--out, --svg and --shiviz name the same file (accepted: a file each)")
 
 
-def _read(traces: list[str], options: Any, asked: Asked) -> Run:
+def _read(traces: list[str], options: Any, group: str | None) -> Run:
     from stablecast.causes import read
 
-    run = read(traces, options=options)
-    if not len(run.rows):
-        raise InvalidInput(f"nothing happens in the trace {_named(traces)}: it has no events")
-    if asked.message is not None:
-        run.member(asked.message[0])
-    return run
-
-
-def _named(traces: list[str]) -> str:
-    return f"'{traces[0]}'" + (f" and {len(traces) - 1} more" if len(traces) > 1 else "")
+    return read(traces, group=group, options=options)
 
 
 def _content(run: Run, traces: list[str], asked: Asked) -> Content:
@@ -184,6 +188,7 @@ def _later(start: int, us: int | None) -> int | None:
 
 
 def _values(run: Run, content: Content, written: dict[str, str]) -> dict[str, Any]:
+    from stablecast.report.lens.chosen import Answer
     from stablecast.report.lens.text import path_values
 
     return {
@@ -195,24 +200,27 @@ def _values(run: Run, content: Content, written: dict[str, str]) -> dict[str, An
         "events": content.events,
         "slowest": [
             {
-                "message": f"{one.source}/{one.seq}",
+                "message": one.name,
                 "member": one.member,
-                "length_us": one.detected_us - one.sent_us,
+                "length_us": one.length_us,
             }
-            for one in content.messages
+            for one in content.slowest
         ],
-        "path": None if content.path is None else path_values(content.path),
+        "path": path_values(content.asked) if isinstance(content.asked, Answer) else None,
         "remarks": content.header["remarks"],
     }
 
 
 def _lines(content: Content, run: Run, written: dict[str, str]) -> list[str]:
+    from stablecast.report.lens.chosen import Answer
     from stablecast.report.lens.text import path_lines, slowest_lines
 
-    if content.path is not None:
-        told = path_lines(content.path)
+    if isinstance(content.asked, Answer):
+        told = path_lines(content.asked)
+    elif content.asked is not None:
+        told = [content.asked.line]
     else:
-        told = [", ".join(content.header["facts"]), *slowest_lines(content.messages, SLOWEST)]
-    if not run.has_wire:
+        told = [", ".join(content.header["facts"]), *slowest_lines(content.slowest, SLOWEST)]
+    if not run.has_wire and content.asked is None:
         told.append(content.header["note"])
     return [*told, *content.header["remarks"], *(f"{what}: {file}" for what, file in written.items())]

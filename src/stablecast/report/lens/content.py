@@ -2,8 +2,8 @@
 
 The page finds the life of any message by itself, for that is a look through the events.  Critical paths are
 computed here, once, by ``stablecast.causes``: a second computation in the page would have to be kept the same.
-So the page has those of the slowest messages, as many as ``paths`` says, and of the message that was asked for;
-of the others it says which command puts theirs into it.
+One takes 1 to 2 ms (24 to 40 members, 4 to 9 pieces), so the page has those of the 1,000 slowest messages, which
+are the ones in its list, and of the message that was asked for; of any other it says which command puts it there.
 
 Times are relative to the first event that is drawn, so that they are short.
 """
@@ -16,36 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stablecast.errors import StablecastError
+from stablecast.report.lens.chosen import Answer, Lacking, answer, answers
 from stablecast.report.lens.events import Events, events_of
-from stablecast.report.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Dash, Look, assign
+from stablecast.report.palette import MESSAGES, Dash, assign
 from stablecast.words import counted
 
 if TYPE_CHECKING:
-    from stablecast.causes import CriticalPath, Run, Segment, Slow
+    from stablecast.causes import Run, Segment
 
 LISTED = 1_000
-"""Messages in the list of the slowest ones."""
-PATHS = 300
-"""Of them, how many have their critical path in the page."""
+"""Messages in the list of the slowest ones, each with its critical path."""
 LABELS = {
     "had": ("until everyone had it", "all have it"),
     "begun": ("until a round could count that", "round begins"),
     "counted": ("that round", "round"),
-}
-# Transmissions that live groups and simulations name alike keep their look in every page.
-LOOKS = {
-    "DATA": Look(BLUE, "circle"),
-    "delivery": Look(BLUE, "circle"),
-    "REPAIR": Look(ORANGE, "circle", "dash"),
-    "NAK": Look(VERMILLION, "circle", "dash"),
-    "START": Look(GREEN, "circle"),
-    "ACK": Look(PURPLE, "circle"),
-    "INFO": Look(SKY, "circle", "dashdot"),
-    "GOSSIP": Look(PURPLE, "circle"),
-    "SENT": Look(GREY, "circle", "dash"),
-    "HEARTBEAT": Look(GREY, "circle", "dot"),
-    "ALIVE": Look(GREY, "circle", "dot"),
 }
 ANNOUNCING = ("SENT", "HEARTBEAT", "ALIVE")
 """They name numbers of messages, and neither carry nor ask for them."""
@@ -75,22 +59,20 @@ class Content:
     start_us: int
     transmissions: int
     events: int
-    messages: tuple[Slow, ...]
-    path: CriticalPath | None
-    """Of the message that was asked for."""
+    slowest: tuple[Answer, ...]
+    asked: Answer | Lacking | None
+    """The message that was asked for."""
 
 
-def content_of(run: Run, title: str, asked: Asked, *, paths: int = PATHS) -> Content:
+def content_of(run: Run, title: str, asked: Asked, *, most: int = LISTED) -> Content:
     """Return what a page of a run contains."""
-    from stablecast.causes import slowest
-
     start = int(run.rows.time_us.min(initial=np.iinfo(np.int64).max))
-    events = _asked_for(events_of(run), start, asked)
-    listed = tuple(slowest(run, LISTED, at=asked.at))
-    found = {(one.source, one.seq): _path(run, one.source, one.seq, asked.at) for one in listed[:paths]}
-    path = None
-    if asked.message is not None:
-        path = found[asked.message] = _path(run, *asked.message, asked.at)
+    own = None if asked.message is None else answer(run, *asked.message, asked.at)
+    whole = events_of(run)
+    events = _asked_for(whole, start, asked)
+    listed, known = answers(run, whole.arrows, asked.at, most)
+    listed = [one for one in listed if _is_within(one, start, asked)]
+    told = [*listed, *([own] if isinstance(own, Answer) else [])]
     header = {
         "title": title,
         "members": run.members,
@@ -101,14 +83,16 @@ def content_of(run: Run, title: str, asked: Asked, *, paths: int = PATHS) -> Con
         "to": _span(events, start) if asked.to_us is None else asked.to_us,
         "sent": _sent(run),
         "messages": [_listed(one) for one in listed],
-        "paths": {f"{name}/{seq}": _told(run, one, start) for (name, seq), one in found.items() if one},
+        "paths": {one.name: _told(run, one, start) for one in told},
+        "lacking": {f"{own.source}/{own.seq}": own.line} if isinstance(own, Lacking) else {},
+        "known": bool(listed) and listed[0].known,
         "open": None if asked.message is None else "{}/{}".format(*asked.message),
         "facts": _facts(run, events, start),
-        "note": _note(run, len(listed), len(found)),
+        "note": _note(run, len(listed), known),
         "remarks": [*run.remarks, *_unsent(events)],
     }
     columns = _columns(events, start)
-    return Content(header, columns, start, len(events.arrows), len(events.points), listed, path)
+    return Content(header, columns, start, len(events.arrows), len(events.points), tuple(listed), own)
 
 
 def _asked_for(events: Events, start: int, asked: Asked) -> Events:
@@ -118,19 +102,14 @@ def _asked_for(events: Events, start: int, asked: Asked) -> Events:
     return events.within(*window)
 
 
-def _path(run: Run, source: str, seq: int, at: str | None) -> CriticalPath | None:
-    """Return a critical path; None where the trace does not tell enough of one."""
-    from stablecast.causes import critical_path
-
-    try:
-        return critical_path(run, source, seq, at=at)
-    except StablecastError:
-        return None
+def _is_within(one: Answer, start: int, asked: Asked) -> bool:
+    begun = asked.to_us is None or one.begin_us <= start + asked.to_us
+    return begun and (asked.from_us is None or one.end_us >= start + asked.from_us)
 
 
 def _kinds(events: Events) -> list[dict[str, Any]]:
-    known = [name for name in LOOKS if name in events.kinds]
-    looks = assign([*known, *events.kinds], LOOKS)
+    known = [name for name in MESSAGES if name in events.kinds]
+    looks = assign([*known, *events.kinds], MESSAGES)
     return [
         {"name": name, "light": looks[name].colour, "dark": _lighter(looks[name].colour)}
         | {"dash": DASHES[looks[name].dash], "carries": name not in ANNOUNCING}
@@ -159,16 +138,16 @@ def _sent(run: Run) -> dict[int, tuple[int, int]]:
     }
 
 
-def _listed(one: Slow) -> dict[str, Any]:
-    return {"name": f"{one.source}/{one.seq}", "length": one.detected_us - one.sent_us}
+def _listed(one: Answer) -> dict[str, Any]:
+    return {"name": one.name, "length": one.length_us}
 
 
-def _told(run: Run, path: CriticalPath, start: int) -> dict[str, Any]:
+def _told(run: Run, path: Answer, start: int) -> dict[str, Any]:
     place = {name: k for k, name in enumerate(run.members)}
     return {
-        "begin": path.sent_us - start,
-        "end": path.detected_us - start,
-        "member": place[path.member],
+        "begin": path.begin_us - start,
+        "end": path.end_us - start,
+        "until": path.until,
         "last": place.get(path.last_member or "", -1),
         "segments": [_segment(one, place, start) for one in path.segments],
         "way": [_segment(one, place, start) for one in path.way],
@@ -214,15 +193,15 @@ def _facts(run: Run, events: Events, start: int) -> list[str]:
     ]
 
 
-def _note(run: Run, listed: int, paths: int) -> str:
+def _note(run: Run, listed: int, known: int) -> str:
     if not run.has_wire:
         return (
-            "The trace does not tell of transmissions (a trace made with --wire does), so critical paths"
-            " go as far as sendings and receipts do."
+            "The trace does not tell of transmissions (one made with --wire does), so paths go as far as sendings"
+            " and receipts do."
         )
-    if listed >= LISTED or paths < listed:
+    if listed < known:
         return (
-            f"The page has the critical paths of the {paths:,} slowest messages;"
+            f"The list has the critical paths of {listed:,} of {known:,} messages, the slowest ones;"
             " stablecast lens TRACE --message NAME puts any other into it."
         )
     return "The page has the critical paths of all messages that were known to be stable."

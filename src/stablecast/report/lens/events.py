@@ -219,9 +219,7 @@ def _deliveries(run: Run) -> Arrows:
     known = keys[order][place] == wanted if keys.size else np.zeros(at.size, np.bool_)
     begin = sent[order][place[known]] if keys.size else sent
     at = at[known]
-    arrows = _arrows(
-        run, at, begin=rows.time_us[begin], end=rows.time_us[at], origin=rows.source[at]
-    )
+    arrows = _arrows(run, at, begin=rows.time_us[begin], end=rows.time_us[at], origin=rows.source[at])
     none = np.full(at.size, NONE)
     arrows = replace(arrows, dest=rows.member[at], kind=np.zeros(at.size, np.int64), first=none)
     return arrows.taken(np.argsort(arrows.sent, kind="stable"))

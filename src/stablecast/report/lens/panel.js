@@ -130,6 +130,7 @@ function closer() {
 }
 
 function whyNoPath(run, { life, message }) {
+  if (run.lacking[message.name]) return `${run.lacking[message.name]}.`;
   if (!life.known.size) return "No member knew it to be stable by the end of the trace.";
   return `Its critical path is not in this page; stablecast lens TRACE --message ${message.name} puts it there.`;
 }
@@ -145,7 +146,7 @@ function tellPath(run, looked) {
   whole.addEventListener("click", () => { looked.segment = null; openMessage(looked.message.name); });
   return [
     el("p", { className: "answer" }, el("b", { textContent: `${inMs(total)} ms` }),
-      ` from its sending until ${run.members[path.member]} knew that every member has it`),
+      ` from its sending until ${path.until}`),
     bar, phases, el("h3", { textContent: "Critical path" }),
     el("p", { className: "hint", textContent: "What decided it, piece by piece; a click shows where." }),
     segmentTable(run, looked, total), el("p", { className: "tools" }, whole, only),

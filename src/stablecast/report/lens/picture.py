@@ -15,24 +15,29 @@ import numpy as np
 
 from stablecast.errors import InvalidInput
 from stablecast.report.diagram import Arrow, Diagram, Mark, Span
+from stablecast.report.lens.chosen import Answer
 from stablecast.report.lens.content import LABELS
 from stablecast.report.lens.text import ms
 
 if TYPE_CHECKING:
-    from stablecast.causes import CriticalPath, Run
+    from stablecast.causes import Run
     from stablecast.report.lens.content import Asked, Content
 
 MOST_MEMBERS = 12
-MOST_PALE = 150
+MOST_PALE = 60
 MOST_ARROWS = 400
 """Of a window without a message."""
+SHORT = 20
+"""A wait of less than this part of the path is not measured."""
 
 
 def picture_of(run: Run, content: Content, asked: Asked) -> bytes:
     """Return an SVG of the message that was asked for, or of the window of time."""
-    path = content.path
+    path = content.asked if isinstance(content.asked, Answer) else None
     if path is None and asked.from_us is None and asked.to_us is None:
-        raise InvalidInput("--svg needs something to draw (accepted: with --message, or --from-us and --to-us)")
+        raise InvalidInput(
+            "--svg needs something to draw (accepted: with --message, or --from-us and --to-us)"
+        )
     diagram = _of_path(run, content, path) if path is not None else _of_window(run, content)
     return _drawn(diagram)
 
@@ -50,30 +55,28 @@ def _drawn(diagram: Diagram) -> bytes:
     return into.getvalue()
 
 
-def _of_path(run: Run, content: Content, path: CriticalPath) -> Diagram:
-    begin = path.sent_us - content.start_us
-    end = path.detected_us - content.start_us
+def _of_path(run: Run, content: Content, path: Answer) -> Diagram:
     members = _members_of(run, path)
     hops = [one for one in path.segments if one.origin != one.member]
-    bold = {(members[one.origin], members[one.member], one.begin_us, one.end_us) for one in hops}
     arrows = [
         Arrow(
             source=members[one.origin],
             dest=members[one.member],
-            sent=_ms(one.begin_us - path.sent_us),
-            received=_ms(one.end_us - path.sent_us),
-            kind=_kind(one.message),
+            sent=_ms(one.begin_us - path.begin_us),
+            received=_ms(one.end_us - path.begin_us),
+            kind="critical path",
             label=_label(one.message, one.execution),
         )
         for one in hops
     ]
+    drawn = {(members[one.origin], members[one.member], one.begin_us, one.end_us) for one in hops}
     return Diagram(
         key="lens",
-        title=f"{path.source}/{path.seq}",
+        title=path.name,
         caption="",
-        time_label=f"time since {path.source}/{path.seq} was sent [ms]",
+        time_label=f"time since {path.name} was sent [ms]",
         processes=tuple(members),
-        messages=(*_pale(run, content, path, members, bold, (begin, end)), *arrows),
+        messages=(*_others(run, content, path, members, drawn), *arrows),
         events=tuple(_marks(path, members)),
         spans=tuple(_spans(path, members)),
     )
@@ -83,15 +86,11 @@ def _ms(us: int) -> float:
     return us / 1000
 
 
-def _kind(message: str | None) -> str:
-    return f"{message or 'transmission'} on the critical path"
-
-
 def _label(message: str | None, execution: int | None) -> str:
     return f"{message or ''}" + ("" if execution is None else f" {execution}")
 
 
-def _members_of(run: Run, path: CriticalPath) -> dict[str, int]:
+def _members_of(run: Run, path: Answer) -> dict[str, int]:
     """Return the members that are drawn, with their rows: those of the path, and others while there is room."""
     ends = (name for one in (*path.segments, *path.way) for name in (one.origin, one.member))
     wanted = list(dict.fromkeys([path.source, path.member, *ends]))
@@ -100,35 +99,30 @@ def _members_of(run: Run, path: CriticalPath) -> dict[str, int]:
     return {name: row for row, name in enumerate(sorted(wanted, key=place.__getitem__))}
 
 
-def _pale(
-    run: Run,
-    content: Content,
-    path: CriticalPath,
-    members: dict[str, int],
-    bold: set[tuple[int, int, int, int]],
-    window: tuple[int, int],
+def _others(
+    run: Run, content: Content, path: Answer, members: dict[str, int], drawn: set[tuple[int, int, int, int]]
 ) -> list[Arrow]:
     """Return what else travelled among these members meanwhile: all data of the message, a sample of the rest."""
+    zero = path.begin_us - content.start_us
+    rows = _rows_of(run, content, members, (zero, path.end_us - content.start_us))
+    own = _carries(run, content, rows, path)
+    rest = rows[~own]
+    if rest.size > MOST_PALE:
+        rest = rest[np.linspace(0, rest.size - 1, MOST_PALE).astype(np.int64)]
+    pale = [_arrow(run, content, members, int(k), zero, drawn, pale=True) for k in rest]
+    bold = [_arrow(run, content, members, int(k), zero, drawn, pale=False) for k in rows[own]]
+    return [one for one in (*pale, *bold) if one is not None]
+
+
+def _carries(run: Run, content: Content, rows: Any, path: Answer) -> Any:
+    """Tell which transmissions carry the message, or ask for it."""
     columns = content.columns
-    rows = _rows_of(run, content, members, window)
-    if rows.size > MOST_PALE:
-        own = _carries(run, columns, rows, path)
-        rest = rows[~own]
-        kept = rest[np.linspace(0, rest.size - 1, MOST_PALE).astype(np.int64)] if rest.size else rest
-        rows = np.concatenate([rows[own], kept])
-    return [
-        arrow
-        for k in rows
-        if (arrow := _arrow(run, content, members, int(k), path.sent_us - content.start_us, bold)) is not None
-    ]
-
-
-def _carries(run: Run, columns: Any, rows: Any, path: CriticalPath) -> Any:
-    source = run.members.index(path.source)
+    carriers = [k for k, kind in enumerate(content.header["kinds"]) if kind["carries"]]
     return (
-        (columns["arrow_source"][rows] == source)
+        (columns["arrow_source"][rows] == run.members.index(path.source))
         & (columns["arrow_first"][rows] <= path.seq)
         & (columns["arrow_seq"][rows] >= path.seq)
+        & np.isin(columns["arrow_kind"][rows], carriers)
     )
 
 
@@ -147,13 +141,15 @@ def _arrow(
     members: dict[str, int],
     k: int,
     zero: int,
-    bold: set[tuple[int, int, int, int]],
+    drawn: set[tuple[int, int, int, int]],
+    *,
+    pale: bool,
 ) -> Arrow | None:
-    """Return a pale arrow; None for one that the path has already."""
+    """Return an arrow; None for one that the path has already."""
     columns = content.columns
     origin, dest = (members[run.members[int(columns[name][k])]] for name in ("arrow_from", "arrow_to"))
     sent, end = int(columns["arrow_sent"][k]), int(columns["arrow_end"][k])
-    if (origin, dest, sent + content.start_us, end + content.start_us) in bold:
+    if (origin, dest, sent + content.start_us, end + content.start_us) in drawn:
         return None
     return Arrow(
         source=origin,
@@ -161,32 +157,40 @@ def _arrow(
         sent=_ms(sent - zero),
         received=None if columns["arrow_lost"][k] else _ms(end - zero),
         kind=content.header["kinds"][int(columns["arrow_kind"][k])]["name"],
-        pale=True,
+        pale=pale,
     )
 
 
-def _marks(path: CriticalPath, members: dict[str, int]) -> list[Mark]:
+def _marks(path: Answer, members: dict[str, int]) -> list[Mark]:
     marks = [
         Mark(process=members[path.source], time=0.0, text="sent"),
-        Mark(process=members[path.member], time=_ms(path.length_us), text="known stable"),
+        Mark(
+            process=members[path.member],
+            time=_ms(path.length_us),
+            text="known stable" if path.known else "the last one has it",
+        ),
     ]
     had = path.phases[0]
-    if path.last_member in members and had.length_us:
+    if path.known and path.last_member in members and had.length_us:
         text = f"{path.last_member} has it, the last one"
         marks.append(Mark(process=members[path.last_member], time=_ms(had.length_us), text=text))
     return marks
 
 
-def _spans(path: CriticalPath, members: dict[str, int]) -> list[Span]:
+def _spans(path: Answer, members: dict[str, int]) -> list[Span]:
+    """Return the phases at the first member, and long waits of the path where they were waited."""
+    phases = [
+        (0, one.begin_us, one.end_us, f"{LABELS[one.name][0]}: {ms(one.length_us)} ms") for one in path.phases
+    ]
+    waits = [
+        (members[one.member], one.begin_us, one.end_us, f"waits: {ms(one.length_us)} ms")
+        for one in path.segments
+        if one.origin == one.member and one.length_us * SHORT > path.length_us
+    ]
     return [
-        Span(
-            process=0,
-            start=_ms(one.begin_us - path.sent_us),
-            end=_ms(one.end_us - path.sent_us),
-            text=f"{LABELS[one.name][0]}: {ms(one.length_us)} ms",
-        )
-        for one in path.phases
-        if one.length_us
+        Span(process=row, start=_ms(begin - path.begin_us), end=_ms(end - path.begin_us), text=text)
+        for row, begin, end, text in (*phases, *waits)
+        if end > begin
     ]
 
 
@@ -199,7 +203,7 @@ def _of_window(run: Run, content: Content) -> Diagram:
             f"the window has {rows.size:,} transmissions among {len(members):,} members; a picture for print shows"
             f" 1 to {MOST_ARROWS} among {2 * MOST_MEMBERS} (accepted: a shorter window, or --message)"
         )
-    drawn = [_arrow(run, content, members, int(k), 0, set()) for k in rows]
+    drawn = [_arrow(run, content, members, int(k), 0, set(), pale=False) for k in rows]
     return Diagram(
         key="lens",
         title=content.header["title"],

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 from stablecast.report.lens.content import LABELS
 
 if TYPE_CHECKING:
-    from stablecast.causes import CriticalPath, Segment, Slow
+    from stablecast.causes import Segment
+    from stablecast.report.lens.chosen import Answer
 
 WIDEST = 76
 """Letters of a piece's name; the numbers beside it stay on a terminal of 110."""
 
 
-def path_lines(path: CriticalPath) -> list[str]:
+def path_lines(path: Answer) -> list[str]:
     """Return the lines that a person reads."""
     return [
-        f"{path.source}/{path.seq}: {ms(path.length_us)} ms until {path.member} knew that every member has it",
-        *path.lines(),
+        f"{path.name}: {ms(path.length_us)} ms until {path.until}",
+        *path.lines[1:],
         "",
         *_phases(path),
         "",
@@ -25,25 +26,27 @@ def path_lines(path: CriticalPath) -> list[str]:
     ]
 
 
-def slowest_lines(messages: tuple[Slow, ...], count: int) -> list[str]:
+def slowest_lines(messages: tuple[Answer, ...], count: int) -> list[str]:
     """Return the slowest messages, a line each."""
     if not messages:
-        return ["no message was known to be stable"]
-    names = [f"{one.source}/{one.seq}" for one in messages[:count]]
+        return ["no message was at every member by the end of the trace"]
+    names = [one.name for one in messages[:count]]
     width = max(len("slowest"), *map(len, names))
-    lines = [f"{'slowest':<{width}}  {'ms to stable':>14}  known by"]
+    ends = ("ms to stable", "known by") if messages[0].known else ("ms to everyone", "last member")
+    lines = [f"{'slowest':<{width}}  {ends[0]:>14}  {ends[1]}"]
     for name, one in zip(names, messages, strict=False):
-        lines.append(f"{name:<{width}}  {ms(one.detected_us - one.sent_us):>14}  {one.member}")
+        lines.append(f"{name:<{width}}  {ms(one.length_us):>14}  {one.member}")
     return lines
 
 
-def path_values(path: CriticalPath) -> dict[str, Any]:
+def path_values(path: Answer) -> dict[str, Any]:
     """Return a path as plain values for JSON."""
     return {
-        "message": f"{path.source}/{path.seq}",
+        "message": path.name,
         "member": path.member,
-        "sent_us": path.sent_us,
-        "detected_us": path.detected_us,
+        "known": path.known,
+        "sent_us": path.begin_us,
+        "detected_us": path.end_us,
         "length_us": path.length_us,
         "last_member": path.last_member,
         "phases": [
@@ -51,7 +54,7 @@ def path_values(path: CriticalPath) -> dict[str, Any]:
             for one in path.phases
         ],
         "segments": [_segment_values(one) for one in path.segments],
-        "lines": path.lines(),
+        "lines": list(path.lines),
         "remarks": list(path.remarks),
     }
 
@@ -77,12 +80,12 @@ def ms(us: int) -> str:
     return f"{us / 1000:,.3f}"
 
 
-def _phases(path: CriticalPath) -> list[str]:
+def _phases(path: Answer) -> list[str]:
     width = max(len(LABELS[one.name][0]) for one in path.phases)
     return [f"{LABELS[one.name][0]:<{width}}  {ms(one.length_us):>12} ms" for one in path.phases]
 
 
-def _table(path: CriticalPath) -> list[str]:
+def _table(path: Answer) -> list[str]:
     names = [one.text if len(one.text) <= WIDEST else one.text[: WIDEST - 1] + "…" for one in path.segments]
     width = max([len("critical path"), *map(len, names)])
     lines = [f"{'critical path':<{width}}  {'ms':>12}  share"]
