@@ -2,10 +2,10 @@
 
     python -m benchmarks.lens_page TRACE.html [--seconds 3]
 
-The page is opened as a file in a new headless browser without a GPU, so all is drawn by the processor.  Wheel
-events are dispatched to the diagram, one a frame: into the run and out of it again, then along it, and then at the
-zoom at which most transmissions are drawn one by one.  A frame's time is from one animation frame to the next; the
-browser shows 60 a second, so 16.7 ms is the least.
+The page is opened as a file in a new headless browser without a GPU, so all is drawn by the processor.
+Wheel events are dispatched to the diagram, one a frame: into the run and out of it again, then along it,
+and then at the zoom at which most transmissions are drawn one by one. A frame's time is from one
+animation frame to the next; the browser shows 60 a second, so 16.7 ms is the least.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ FULLEST = """() => {
   const { run, view } = page;
   for (let part = 1; part > 1e-6; part *= 0.9) {
     setWindow(run.span / 2, run.span / 2 + part * run.span);
-    if (!whatIsSeen(run, view, frameOf(document.getElementById('diagram'), run, page.looked)).dense) return part;
+    const frame = frameOf(document.getElementById('diagram'), run, page.looked);
+    if (!whatIsSeen(run, view, frame).dense) return part;
   }
 }"""
 

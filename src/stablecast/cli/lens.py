@@ -79,7 +79,7 @@ def lens_command(
 ) -> int:
     """Show a run as a page to look into, and why one message took so long.
 
-    A trace made with --wire tells of every transmission, and so of critical paths; any other one of deliveries.
+    A trace made with --wire tells of transmissions, and so of critical paths; any other one of deliveries.
 
     Example: stablecast lens trace.parquet --message m0/3
     """

@@ -1,12 +1,12 @@
 """The messages that a page tells of, and for each why it took so long.
 
-A message that some member knew to be stable has a critical path from its sending until then.  Where no member
-knew, as in most delivery logs from elsewhere, the answer goes as far as the trace does: until everyone had it,
-by way of the member that had it last.  If not even that came about, there is no length, and a line says who
-lacks the message.
+A message that some member knew to be stable has a critical path from its sending until then. Where no
+member knew, as in most delivery logs from elsewhere, the answer goes as far as the trace does: until
+everyone had it, by way of the member that had it last. If not even that came about, there is no length,
+and a line says who lacks the message.
 
-The slowest ones are those that took longest until they were known; in a trace without any such row, until the
-last receipt.
+The slowest ones are those that took longest until they were known; in a trace without any such row, until
+the last receipt.
 """
 
 from __future__ import annotations
@@ -83,12 +83,9 @@ def answer(run: Run, source: str, seq: int, at: str | None) -> Answer | Lacking:
 
 
 def answers(run: Run, arrows: Arrows, at: str | None, most: int) -> tuple[list[Answer], int]:
-    """Return those of the slowest messages, the slowest one first, and how many messages there are to choose from."""
+    """Return those of the slowest messages, the slowest one first, and how many messages there are."""
     known = slowest(run, int(run.rows.time_us.size), at=at)
-    if known:
-        wanted = [(one.source, one.seq) for one in known]
-    else:
-        wanted = _by_last_receipt(run, arrows)
+    wanted = [(one.source, one.seq) for one in known] if known else _by_last_receipt(run, arrows)
     found = (_quietly(run, source, seq, at) for source, seq in wanted[:most])
     return sorted((one for one in found if one), key=lambda one: -one.length_us), len(wanted)
 
@@ -135,9 +132,8 @@ def _had(told: Life) -> Answer | Lacking:
     )
     phase = Phase(HAD, told.sent_us, told.stable_us, text)
     ends = (told.sent_us, told.stable_us)
-    return Answer(
-        told.source, told.seq, told.last_member, False, *ends, told.way, (phase,), told.last_member, (), lines, (unknown,)
-    )  # fmt: skip
+    last = told.last_member
+    return Answer(told.source, told.seq, last, False, *ends, told.way, (phase,), last, (), lines, (unknown,))
 
 
 def _by_last_receipt(run: Run, deliveries: Arrows) -> list[tuple[str, int]]:

@@ -1,9 +1,10 @@
 """What the page is told: the run's events, the slowest messages, and critical paths.
 
-The page finds the life of any message by itself, for that is a look through the events.  Critical paths are
-computed here, once, by ``stablecast.causes``: a second computation in the page would have to be kept the same.
-One takes 1 to 2 ms (24 to 40 members, 4 to 9 pieces), so the page has those of the 1,000 slowest messages, which
-are the ones in its list, and of the message that was asked for; of any other it says which command puts it there.
+The page finds the life of any message by itself, for that is a look through the events. Critical paths
+are computed here, once, by ``stablecast.causes``: a second computation in the page would have to be kept
+the same. One takes 1 to 2 ms (24 to 40 members, 4 to 9 pieces), so the page has those of the 1,000
+slowest messages, which are the ones in its list, and of the message that was asked for; of any other it
+says which command puts it there.
 
 Times are relative to the first event that is drawn, so that they are short.
 """
@@ -196,8 +197,8 @@ def _facts(run: Run, events: Events, start: int) -> list[str]:
 def _note(run: Run, listed: int, known: int) -> str:
     if not run.has_wire:
         return (
-            "The trace does not tell of transmissions (one made with --wire does), so paths go as far as sendings"
-            " and receipts do."
+            "The trace does not tell of transmissions (one made with --wire does),"
+            " so paths go as far as sendings and receipts do."
         )
     if listed < known:
         return (

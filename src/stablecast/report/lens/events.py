@@ -1,11 +1,11 @@
 """What a run's diagram draws: arrows and points, as columns, sorted by time.
 
-An *arrow* is a transmission to one addressee: from the step that sent it to the step that handled it.  The
-rows of kind ``arrive`` are the arrows that came; each finds its beginning by its transmitter and number.  A
-transmission is lost to a member if it was meant for it and has no such row: the one that it names, or, where it
-names none, everybody whose own rows begin before it was sent and end after it should have come.  (Members whose
-rows end sooner may have got it after the end of the trace.)  An arrival whose transmission is not in the trace
-has no beginning; it is counted, and not drawn.
+An *arrow* is a transmission to one addressee: from the step that sent it to the step that handled it. The
+rows of kind ``arrive`` are the arrows that came; each finds its beginning by its transmitter and number.
+A transmission is lost to a member if it was meant for it and has no such row: the one that it names, or,
+where it names none, everybody who had joined by then, if anybody joins, and whose own rows end after it
+should have come.  (Members whose rows end sooner may have got it after the end of the trace.) An arrival whose transmission
+is not in the trace has no beginning; it is counted, and not drawn.
 
 Traces without transmissions have an arrow for each delivery instead, from the sending to the receipt.
 """
@@ -199,10 +199,11 @@ def _addressed(run: Run, sent: Ints, due: Ints) -> tuple[Ints, Ints]:
 
 
 def _present(run: Run) -> tuple[Ints, Ints]:
-    """Return the times of each member's first and last row."""
-    first = np.full(len(run.members), np.iinfo(np.int64).max)
+    """Return since when each member is there, and the time of its last row."""
+    first = np.full(len(run.members), np.iinfo(np.int64).min)
     last = np.full(len(run.members), np.iinfo(np.int64).min)
-    np.minimum.at(first, run.rows.member, run.rows.time_us)
+    joins = _of_kind(run, "join")
+    first[run.rows.member[joins]] = run.rows.time_us[joins]
     np.maximum.at(last, run.rows.member, run.rows.time_us)
     return first, last
 

@@ -1,8 +1,8 @@
 """A header and columns of numbers as one text that stands in a page: compressed, and safe in any markup.
 
-The block is the header's length in eight bytes, the header as JSON, and the columns, each aligned to eight bytes
-and in the narrowest type that holds it.  As base64 it has no letter that means something to a parser of HTML,
-so that no name of a trace can become markup or script.
+The block is the header's length in eight bytes, the header as JSON, and the columns, each aligned to
+eight bytes and in the narrowest type that holds it. As base64 it has no letter that means something to a
+parser of HTML, so that no name of a trace can become markup or script.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One message for print: the members of its critical path, what travelled among them, and the three phases.
 
-A sheet of paper has room for some members and some dozens of arrows, so the picture has the members that the
-path visits and as many others as fit, the path's transmissions with their names, those that carried the message,
-and pale, among the same members, a sample of the others.  The page has all.
+A sheet of paper has room for some members and some dozens of arrows, so the picture has the members that
+the path visits and as many others as fit, the path's transmissions with their names, those that carried
+the message, and pale, among the same members, a sample of the others. The page has all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from stablecast.report.lens.content import LABELS
 from stablecast.report.lens.text import ms
 
 if TYPE_CHECKING:
-    from stablecast.causes import Run
+    from stablecast.causes import Phase, Run
     from stablecast.report.lens.content import Asked, Content
 
 MOST_MEMBERS = 12
@@ -91,7 +91,7 @@ def _label(message: str | None, execution: int | None) -> str:
 
 
 def _members_of(run: Run, path: Answer) -> dict[str, int]:
-    """Return the members that are drawn, with their rows: those of the path, and others while there is room."""
+    """Return the members that are drawn, with their rows: those of the path, and others where they fit."""
     ends = (name for one in (*path.segments, *path.way) for name in (one.origin, one.member))
     wanted = list(dict.fromkeys([path.source, path.member, *ends]))
     wanted += [name for name in run.members if name not in wanted][: max(0, MOST_MEMBERS - len(wanted))]
@@ -102,7 +102,7 @@ def _members_of(run: Run, path: Answer) -> dict[str, int]:
 def _others(
     run: Run, content: Content, path: Answer, members: dict[str, int], drawn: set[tuple[int, int, int, int]]
 ) -> list[Arrow]:
-    """Return what else travelled among these members meanwhile: all data of the message, a sample of the rest."""
+    """Return what else travelled meanwhile: all data of the message, a sample of the rest."""
     zero = path.begin_us - content.start_us
     rows = _rows_of(run, content, members, (zero, path.end_us - content.start_us))
     own = _carries(run, content, rows, path)
@@ -179,9 +179,7 @@ def _marks(path: Answer, members: dict[str, int]) -> list[Mark]:
 
 def _spans(path: Answer, members: dict[str, int]) -> list[Span]:
     """Return the phases at the first member, and long waits of the path where they were waited."""
-    phases = [
-        (0, one.begin_us, one.end_us, f"{LABELS[one.name][0]}: {ms(one.length_us)} ms") for one in path.phases
-    ]
+    phases = [(0, one.begin_us, one.end_us, _phase_text(one, path)) for one in path.phases]
     waits = [
         (members[one.member], one.begin_us, one.end_us, f"waits: {ms(one.length_us)} ms")
         for one in path.segments
@@ -194,14 +192,20 @@ def _spans(path: Answer, members: dict[str, int]) -> list[Span]:
     ]
 
 
+def _phase_text(phase: Phase, path: Answer) -> str:
+    """Return a phase's name and length, or the length alone where the name has no room."""
+    length = f"{ms(phase.length_us)} ms"
+    return length if phase.length_us * 5 < path.length_us else f"{LABELS[phase.name][0]}: {length}"
+
+
 def _of_window(run: Run, content: Content) -> Diagram:
     """Return the window with everything in it, if that can be read."""
-    columns, members = content.columns, {name: k for k, name in enumerate(run.members)}
+    members = {name: k for k, name in enumerate(run.members)}
     rows = _rows_of(run, content, members, (0, content.header["span"]))
     if rows.size > MOST_ARROWS or len(members) > 2 * MOST_MEMBERS or not rows.size:
         raise InvalidInput(
-            f"the window has {rows.size:,} transmissions among {len(members):,} members; a picture for print shows"
-            f" 1 to {MOST_ARROWS} among {2 * MOST_MEMBERS} (accepted: a shorter window, or --message)"
+            f"the window has {rows.size:,} transmissions among {len(members):,} members"
+            f" (accepted for print: 1 to {MOST_ARROWS} among {2 * MOST_MEMBERS}; or --message)"
         )
     drawn = [_arrow(run, content, members, int(k), 0, set(), pale=False) for k in rows]
     return Diagram(
