@@ -11,7 +11,7 @@ import pytest
 
 from stablecast.causes import critical_path, life, read
 from stablecast.report.lens.content import Asked, content_of
-from stablecast.report.lens.page import write_page
+from stablecast.report.lens.page import render
 from tests.report.lens_traces import Group, deliveries_only, write_lines
 
 pytestmark = pytest.mark.xdist_group("page_in_browser")  # one browser at a time
@@ -51,7 +51,8 @@ def site(tmp_path_factory):
     for name, rows in made.items():
         run = read([write_lines(rows, folder / f"{name}.jsonl")])
         asked = Asked(("ann", 2)) if name == "small" else Asked()
-        write_page(content_of(run, f"{run.group}: {name}", asked), folder / f"{name}.html", version="1")
+        page = render(content_of(run, f"{run.group}: {name}", asked), version="1")
+        (folder / f"{name}.html").write_bytes(page)
     return folder
 
 

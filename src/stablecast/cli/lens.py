@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -105,7 +106,8 @@ def lens_command(
         steps.say("looking for critical paths")
         content = _content(run, traces, asked)
         steps.say("writing")
-        written = _write(run, content, asked, out=out, svg=svg, shiviz=shiviz)
+        made = dict(_made(run, content, asked, svg=svg is not None, shiviz=shiviz is not None))
+        written = _write({"page": out, "svg": svg, "shiviz": shiviz}, made)
     finally:
         steps.end()
     values = _values(run, content, written)
@@ -157,34 +159,42 @@ def _content(run: Run, traces: list[str], asked: Asked) -> Content:
     return content_of(run, f"{run.group}: {name}" if run.group else name, asked)
 
 
-def _write(
-    run: Run, content: Content, asked: Asked, *, out: Path, svg: Path | None, shiviz: Path | None
-) -> dict[str, str]:
-    """Write what was asked for, and return what is where."""
+def _made(
+    run: Run, content: Content, asked: Asked, *, svg: bool, shiviz: bool
+) -> Iterator[tuple[str, bytes]]:
+    """Return what is to be written, by what it is."""
     from stablecast import __version__
+    from stablecast.report.lens.page import render
+
+    if svg:
+        from stablecast.report.lens.picture import picture_of
+
+        yield "svg", picture_of(run, content, asked)
+    if shiviz:
+        from stablecast.causes import shiviz as as_shiviz
+
+        window = {"from_us": _later(content, asked.from_us), "to_us": _later(content, asked.to_us)}
+        yield "shiviz", as_shiviz(run, **window).encode()
+    yield "page", render(content, version=__version__)
+
+
+def _write(files: Mapping[str, Path | None], made: Mapping[str, bytes]) -> dict[str, str]:
+    """Write what was made, all of which is there by then, and return what is where."""
     from stablecast.report.files import write_whole
-    from stablecast.report.lens.page import write_page
 
-    written = {"page": str(out)}
-    try:
-        write_page(content, out, version=__version__)
-        if svg is not None:
-            from stablecast.report.lens.picture import picture_of
-
-            written["svg"] = str(write_whole(svg, picture_of(run, content, asked)))
-        if shiviz is not None:
-            from stablecast.causes import shiviz as as_shiviz
-
-            start = content.start_us
-            window = {"from_us": _later(start, asked.from_us), "to_us": _later(start, asked.to_us)}
-            written["shiviz"] = str(write_whole(shiviz, as_shiviz(run, **window).encode()))
-    except OSError as error:
-        raise CannotWrite(f"cannot write '{error.filename or out}': {error.strerror or error}") from error
+    written = {}
+    for what, file in files.items():
+        if file is None:
+            continue
+        try:
+            written[what] = str(write_whole(file, made[what]))
+        except OSError as error:
+            raise CannotWrite(f"cannot write '{file}': {error.strerror or error}") from error
     return written
 
 
-def _later(start: int, us: int | None) -> int | None:
-    return None if us is None else start + us
+def _later(content: Content, us: int | None) -> int | None:
+    return None if us is None else content.start_us + us
 
 
 def _values(run: Run, content: Content, written: dict[str, str]) -> dict[str, Any]:

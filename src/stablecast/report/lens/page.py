@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stablecast.report import palette
-from stablecast.report.files import write_whole
 from stablecast.report.lens.pack import pack
 
 if TYPE_CHECKING:
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 SCRIPTS = ("run.js", "draw.js", "look.js", "panel.js", "moves.js", "page.js")
 COLOURS = ("blue", "orange", "green", "purple", "sky")
-
-
-def write_page(content: Content, file: Path, *, version: str) -> Path:
-    """Write the page of a run; a reader sees the old file or the new one, never a part."""
-    return write_whole(file, render(content, version=version))
 
 
 def render(content: Content, *, version: str) -> bytes:
