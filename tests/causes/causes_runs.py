@@ -1,9 +1,9 @@
 """Random wire traces of a small group, made by a few rules of their own.
 
 Member m0 coordinates: it transmits START, every member answers ACK with what it has, and when all have, m0
-knows the minimum to be stable and transmits INFO.  Senders multicast DATA, which may be lost; who sees a gap
 knows the minimum to be stable and transmits INFO.  Senders multicast DATA, which may be lost; who sees a
 gap waits, asks the source by NAK, and gets a REPAIR.  Times are multiples of a tick, so that some are equal.
+"""
 
 import heapq
 from collections import defaultdict
@@ -24,6 +24,7 @@ def table_of(rows):
 
 
 def run_from(rows):
+    """Return the run that rows tell, as if they had been read from a file."""
     return run_of(table_of(rows))
 
 
@@ -121,11 +122,15 @@ class Group:
         self.execution += 1
         self.acks = {}
         self.transmit(self.names[0], None, "START", self.acknowledge, execution=self.execution)
+        self.look_at_all(self.names[0])
         self.count(self.names[0])
 
-    def acknowledge(self, member):
+    def look_at_all(self, member):
         for source, up_to in list(self.sent.items()):
             self.look(member, source, up_to)
+
+    def acknowledge(self, member):
+        self.look_at_all(member)
         told = self.prefixes(member)
         self.transmit(member, "m0", "ACK", lambda _: self.count(member, told), execution=self.execution)
 
@@ -161,4 +166,5 @@ class Group:
 
 
 def random_rows(seed, **options):
+    """Return the rows of one run in the order in which they happened."""
     return Group(seed, **options).run()

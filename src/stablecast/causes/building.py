@@ -1,9 +1,10 @@
 """The graph of a run from its rows: which step caused which, found by sorting and searching.
 
-A step's rows stand together, so steps are where the member or the number changes.  The first row of kind
-``arrive`` or ``timer`` of a step is what started it.  An arrival of (peer, number) belongs to the step in
-which ``peer`` transmitted that number.  A member that was started again may count from the beginning again;
-of several transmissions with one number, the arrival is that of the latest one before it.
+A step's rows stand together, so steps are where the member or the number changes; a row without a step is
+one for itself.  The first row of kind ``arrive`` or ``timer`` of a step is what started it.  An arrival of
+(peer, number) belongs to the step in which ``peer`` transmitted that number.  A member that was started again
+may count from the beginning again; of several transmissions with one number, the arrival is that of the
+latest one before it.
 
 A trace without transmissions has a step for every row, and a receipt's cause is the sending of the message:
 that is what a delivery log knows.
@@ -58,7 +59,7 @@ def graph_of(run: Run) -> Graph:
 def _steps(run: Run) -> _Steps:
     rows = run.rows
     begins = np.ones(len(rows), np.bool_)
-    begins[1:] = (np.diff(rows.member) != 0) | (np.diff(rows.step) != 0)
+    begins[1:] = (np.diff(rows.member) != 0) | (np.diff(rows.step) != 0) | (rows.step[1:] == ABSENT)
     first_row, of_row = np.flatnonzero(begins), np.cumsum(begins) - 1
     start = np.full(first_row.size, ABSENT)
     starting = np.flatnonzero(run.of_kind("arrive", "timer"))[::-1]
@@ -165,12 +166,12 @@ def _without_leaps_back(steps: _Steps) -> Ints:
 
 def _clock_remarks(run: Run, steps: _Steps, wait_us: Ints) -> list[str]:
     remarks = []
-    early = int((wait_us < 0).sum())
-    if early:
-        by_us = -int(wait_us.min())
-        what = counted(early, "arrival")
+    early = wait_us[(wait_us < 0) & _started_by(run, steps, "arrive")]
+    if early.size:
+        came = f"{counted(early.size, 'arrival')} came before {'its' if early.size == 1 else 'their'}"
         remarks.append(
-            f"Clocks run apart: {what} before the transmission, by up to {by_us} µs; single hops mislead."
+            f"Clocks run apart: by them, {came} transmission{'s' * (early.size > 1)},"
+            f" by up to {-int(early.min())} µs; single hops mislead."
         )
     back = int(((steps.before != ABSENT) & (steps.time_us < steps.time_us[steps.before])).sum())
     if back:

@@ -142,6 +142,6 @@ def _again(run: Run, segment: Segment) -> Segment:
     """Return a hop as a repair if what it brought had been transmitted before, and was lost."""
     if segment.kind != HOP or segment.edge is None or segment.execution is None:
         return segment
-    if not run.executions.was_lost_before(int(run.graph.cause_row[segment.edge.into])):
+    if not run.executions.was_lost_before(run.executions.row_of(segment.edge.into)):
         return segment
     return replace(segment, kind=REPAIR, text=f"{segment.text}, transmitted again")

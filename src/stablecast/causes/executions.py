@@ -49,6 +49,18 @@ class Executions:
         self._rows: Ints = chosen[order]
         self._execution = rows.execution[self._rows]
 
+    def row_of(self, step: int) -> int:
+        """Return what started a step and is of an execution, the first row of several; -1 without one."""
+        return int(self._row_of_step[step])
+
+    @cached_property
+    def _row_of_step(self) -> Ints:
+        run = self._run
+        starting = np.flatnonzero(run.of_kind("arrive", "timer") & (run.rows.execution >= 0))[::-1]
+        found = np.full(len(run.graph), ABSENT)
+        found[run.graph.steps_of(starting)] = starting
+        return found
+
     def begin_us(self, execution: int) -> int:
         """Return when an execution began."""
         return int(self._run.rows.time_us[self._of(execution)[0]])
@@ -93,7 +105,7 @@ class Executions:
         """When anybody first learned something from each execution that anybody learned from."""
         run = self._run
         claims = np.flatnonzero(run.of_kind("stable"))
-        starts = run.graph.cause_row[run.graph.steps_of(claims)]
+        starts = self._row_of_step[run.graph.steps_of(claims)]
         execution = np.where(starts == ABSENT, ABSENT, run.rows.execution[starts])
         order = np.argsort(run.rows.time_us[claims], kind="stable")[::-1]
         return dict(zip(execution[order].tolist(), run.rows.time_us[claims[order]].tolist(), strict=True))

@@ -7,6 +7,9 @@ members stand in the order of their times.
 
 A member that was started again has several logs, or goes on in one; its steps then begin anew.  Files are
 read in the order of their first rows' times, and steps of a later start are numbered behind those before it.
+
+A member's joining and leaving is told by others, in their logs.  Such a row has no step; it is put among the
+member's own rows by its time, and so are the rows of a member that wrote its log without transmissions.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
-from stablecast.causes.run import ABSENT, Ints, Rows, Run
+from stablecast.causes.run import ABSENT, Ints, Mask, Rows, Run
 from stablecast.errors import InvalidInput
 from stablecast.trace.schema import COLUMNS, KINDS, POSITION_KINDS, WIRE_COLUMNS, WIRE_KINDS, arrow_schema
 
@@ -200,30 +203,44 @@ def _numbers(column: pa.ChunkedArray) -> Ints:
 
 def _by_member(rows: Rows, has_wire: bool) -> Rows:
     """Return rows by member, in the order in which they happened, with steps that only grow."""
-    in_order = np.lexsort((rows.member,)) if has_wire else np.lexsort((rows.time_us, rows.member))
-    sorted_rows = rows.take(in_order)
-    if has_wire:
-        sorted_rows.step[:] = _growing(sorted_rows.member, sorted_rows.step)
-    else:
-        sorted_rows.step[:] = np.arange(len(sorted_rows))
-    return sorted_rows
+    if not has_wire:
+        rows = rows.take(np.lexsort((rows.time_us, rows.member)))
+        rows.step[:] = np.arange(len(rows))
+        return rows
+    rows = rows.take(np.argsort(rows.member, kind="stable"))
+    stepped = rows.step != ABSENT
+    rows.step[stepped] = _growing(rows.member[stepped], rows.step[stepped])
+    return rows.take(np.lexsort((~stepped, _places(rows, stepped), rows.member)))
 
 
 def _growing(member: Ints, step: Ints) -> Ints:
-    """Number the steps of a member that was started again behind those before it.
-
-    A row without a step, such as that of a join, belongs to the step before it.
-    """
-    if not step.size:
-        return step
-    begins = np.concatenate(([True], member[1:] != member[:-1]))
-    known = np.where((step != ABSENT) | begins, np.arange(step.size), 0)
-    filled = step[np.maximum.accumulate(known)]
-    rises = np.diff(filled, prepend=filled[0])
+    """Number the steps of a member that was started again behind those before it."""
+    begins = _changes(member)
+    rises = np.diff(step, prepend=step[:1])
     rises[begins] = 0
     # Where the number falls, the next start's first step follows the last one of the start before.
     rises[rises < 0] = 1
     total = np.cumsum(rises)
     lengths = np.diff(np.append(np.flatnonzero(begins), step.size))
-    numbered: Ints = total + np.repeat((filled - total)[begins], lengths)
+    numbered: Ints = total + np.repeat((step - total)[begins], lengths)
     return numbered
+
+
+def _places(rows: Rows, stepped: Mask) -> Ints:
+    """Return times by which rows without a step, which others may have written, are put among the others.
+
+    Rows with a step have the time at which it begins, or the latest one before it if the clock was set back:
+    they keep their order, and nothing comes between the rows of a step.
+    """
+    places = rows.time_us.copy()
+    member, step, time_us = rows.member[stepped], rows.step[stepped], rows.time_us[stepped]
+    begins = _changes(member) | _changes(step)
+    width = int(time_us.max(initial=0)) - int(time_us.min(initial=0)) + 1
+    latest = np.maximum.accumulate(time_us[begins] + member[begins] * width) - member[begins] * width
+    places[stepped] = np.repeat(latest, np.diff(np.append(np.flatnonzero(begins), step.size)))
+    return places
+
+
+def _changes(column: Ints) -> Mask:
+    """Tell where another value begins."""
+    return np.concatenate((np.ones(min(column.size, 1), np.bool_), column[1:] != column[:-1]))

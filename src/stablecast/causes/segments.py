@@ -17,6 +17,8 @@ ANSWERING = ("REPAIR", "KEPT")
 """Messages that carry data again."""
 AND = " and "
 """Between the names of what comes in one datagram."""
+MOST_FRAMES = 3
+"""Of one datagram, told in its text."""
 
 
 def duration(us: int) -> str:
@@ -67,21 +69,20 @@ def segment_of(run: Run, edge: Edge, *, begin_us: int, underway: bool = False) -
     underway
         Whether that is so because it had begun before the sending.
     """
-    graph, row = run.graph, int(run.graph.cause_row[edge.into])
+    graph = run.graph
     origin, member = (run.members[int(graph.member[step])] for step in (edge.origin, edge.into))
     start_us, end_us = int(graph.time_us[edge.origin]), int(graph.time_us[edge.into])
-    arrival = is_arrival(run, edge.into)
-    message = _message(run, edge.into)
-    what = _what(run, row, message)
-    text = f"{what} from {origin} to {member}" if arrival else f"{what} at {member}"
-    kind = _kind(arrival, message)
+    arrival, rows = is_arrival(run, edge.into), _starting(run, edge.into)
+    named = run.executions.row_of(edge.into)
+    text = f"{_what(run, rows)} from {origin} to {member}" if arrival else _wait_text(run, rows, member)
+    kind = _kind(run, rows, named) if arrival else WAIT
     if underway:
         kind, text = UNDERWAY, f"{text}, which had begun {duration(begin_us - start_us)} before the sending"
-    whole = begin_us == start_us
-    parts = _parts(run, row, end_us - start_us) if arrival and whole else (None, None, None)
-    return Segment(
-        kind, text, origin, member, begin_us, end_us, message, _execution(run, row), *parts, edge=edge
-    )
+    whole = arrival and begin_us == start_us and rows
+    parts = _parts(run, rows[0], end_us - start_us) if whole else (None, None, None)
+    execution = None if named == ABSENT else int(run.rows.execution[named])
+    message = AND.join(_names(run, rows)) or None
+    return Segment(kind, text, origin, member, begin_us, end_us, message, execution, *parts, edge=edge)
 
 
 def is_arrival(run: Run, step: int) -> bool:
@@ -90,38 +91,43 @@ def is_arrival(run: Run, step: int) -> bool:
     return run.kind_of(row) == "arrive" if row != ABSENT else not run.has_wire
 
 
-def _kind(arrival: bool, message: str | None) -> str:
-    if not arrival:
-        return WAIT
-    named = set(message.split(AND)) if message else set()
-    return REPAIR if named & {*ASKING, *ANSWERING} else HOP
-
-
-def _execution(run: Run, row: int) -> int | None:
-    execution = ABSENT if row == ABSENT else int(run.rows.execution[row])
-    return None if execution == ABSENT else execution
-
-
-def _message(run: Run, step: int) -> str | None:
-    """Return what started a step: of a datagram, everything that was in it."""
+def _starting(run: Run, step: int) -> list[int]:
+    """Return the rows that started a step: all frames of a datagram, or all timers that were due."""
     row = int(run.graph.cause_row[step])
-    if row == ABSENT:
-        return None if run.has_wire else "DATA"
-    kind = run.kind_of(row)
-    found = [run.message_of(other) for other in run.graph.rows_of(step) if run.kind_of(other) == kind]
-    return AND.join(dict.fromkeys(message for message in found if message is not None)) or None
+    kind = run.kind_of(row) if row != ABSENT else None
+    return [other for other in run.graph.rows_of(step) if run.kind_of(other) == kind]
 
 
-def _what(run: Run, row: int, message: str | None) -> str:
+def _names(run: Run, rows: list[int]) -> list[str]:
+    names = [run.message_of(row) for row in rows]
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _kind(run: Run, rows: list[int], named: int) -> str:
+    """Tell what is for lost data alone from a datagram that brings something of an execution as well."""
+    names = set(_names(run, rows))
+    return REPAIR if names & {*ASKING, *ANSWERING} and named == ABSENT else HOP
+
+
+def _wait_text(run: Run, rows: list[int], member: str) -> str:
+    names = _names(run, rows)
+    return f"{member} waits for its timer" + (f" ({AND.join(names)})" if names else "")
+
+
+def _what(run: Run, rows: list[int]) -> str:
+    if not rows:
+        return "DATA"  # of a trace that tells of messages alone
+    found = list(dict.fromkeys(_frame(run, row) for row in rows))
+    more = len(found) - MOST_FRAMES
+    return AND.join(found[:MOST_FRAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _frame(run: Run, row: int) -> str:
     rows = run.rows
-    if row == ABSENT:
-        return message or "the next step"
-    if run.kind_of(row) == "timer":
-        return f"timer {message}" if message else "a timer"
+    name = run.message_of(row) or "a transmission"
     execution, source, seq, first = (
         int(column[row]) for column in (rows.execution, rows.source, rows.seq, rows.first_seq)
     )
-    name = message or "a transmission"
     if execution != ABSENT:
         return f"{name} of execution {execution}"
     if source == ABSENT or seq == ABSENT:

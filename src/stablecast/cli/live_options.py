@@ -40,7 +40,9 @@ FanOutOption = Annotated[
 ]
 WireOption = Annotated[
     bool,
-    typer.Option("--wire", help="Write datagrams, timers and steps into the trace, too."),
+    typer.Option(
+        "--wire", help="Also write into the trace what is transmitted, what arrives, and which timers go off."
+    ),
 ]
 
 

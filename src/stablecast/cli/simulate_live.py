@@ -43,7 +43,7 @@ Wire = Annotated[
     bool,
     typer.Option(
         "--wire",
-        help="Write datagrams, timers and steps into the trace, too.",
+        help="Also write into the trace what is transmitted, what arrives, and which timers go off.",
         rich_help_panel="Output",
     ),
 ]
