@@ -77,8 +77,8 @@ class _Rows:
         rows = rows[rows[:, 0] != HANDLE_EVENT]
         code, time_ps, member, column, seq, size = rows[:, :6].T
         # Rows of messages name their column, and those of a wire trace its leader.
-        of_column = code < HANDLE_EVENT
-        source = np.where(of_column, self._leaders[np.where(of_column, column, 0)], column)
+        of_message = code < HANDLE_EVENT
+        source = np.where(of_message, self._leaders[np.where(of_message, column, 0)], column)
         self._writer.write(
             _KINDS,
             code,
