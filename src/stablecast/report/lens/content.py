@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stablecast.causes.segments import HOP
 from stablecast.report.lens.chosen import Answer, Lacking, answer, answers
 from stablecast.report.lens.events import Events, events_of
 from stablecast.report.palette import MESSAGES, Dash, assign
@@ -178,7 +179,7 @@ def _segment(one: Segment, place: Mapping[str, int], start: int) -> dict[str, An
 def _label(one: Segment) -> str:
     """Return a segment's name in the diagram, where its members can be seen."""
     name = one.message or ""
-    if one.origin == one.member:
+    if one.origin == one.member and one.kind != HOP:
         return f"waits for its {name} timer" if name else "waits"
     return name if one.execution is None else f"{name} {one.execution}"
 

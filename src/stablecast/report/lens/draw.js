@@ -111,7 +111,7 @@ function ticksOf(view, frame) {
   const least = ((view.to - view.from) / frame.plotWidth) * 96;
   const power = 10 ** Math.floor(Math.log10(least));
   const step = Math.max(1, [1, 2, 5, 10].find((k) => k * power >= least) * power);
-  const [unit, name] = step >= 5e4 ? [1e6, "s"] : view.to >= 2e4 || step >= 100 ? [1e3, "ms"] : [1, "µs"];
+  const [unit, name] = step >= 5e5 ? [1e6, "s"] : view.to >= 2e4 || step >= 100 ? [1e3, "ms"] : [1, "µs"];
   return [step, unit, name, Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9))];
 }
 

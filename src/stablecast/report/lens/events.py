@@ -4,8 +4,8 @@ An *arrow* is a transmission to one addressee: from the step that sent it to the
 rows of kind ``arrive`` are the arrows that came; each finds its beginning by its transmitter and number.
 A transmission is lost to a member if it was meant for it and has no such row: the one that it names, or,
 where it names none, everybody who had joined by then, if anybody joins, and whose own rows end after it
-should have come.  (Members whose rows end sooner may have got it after the end of the trace.) An arrival whose transmission
-is not in the trace has no beginning; it is counted, and not drawn.
+should have come.  (Members whose rows end sooner may have got it after the end of the trace.)  An arrival
+whose transmission is not in the trace has no beginning; it is counted, and not drawn.
 
 Traces without transmissions have an arrow for each delivery instead, from the sending to the receipt.
 """
