@@ -3,9 +3,11 @@
 //
 // What a frame costs follows from what is in the window, and has a limit: up to MOST_ARROWS transmissions are
 // drawn as arrows and up to MOST_POINTS events as dots; beyond that a member's line shows how much happens where
-// (darker is more), which is counted per column of pixels. The message that is looked at is always drawn whole.
+// (darker is more), which is counted per column of pixels. Those that only pass by, with both ends outside of the
+// window, are left out where there are many: with long queues, thousands are under way at any time, and hide the
+// rest. The message that is looked at is always drawn whole.
 
-const MOST_ARROWS = 5000, MOST_HEADS = 1200, MOST_POINTS = 5000;
+const MOST_ARROWS = 4000, MOST_HEADS = 1000, MOST_POINTS = 5000, MOST_SHAPES = 1500;
 const COLUMN = 2; // pixels of a column of the density
 const TOP = 30, PHASE_LINE = 20; // the time axis, and below it the names of phases
 const SHAPES = ["sent", "received", "known", "released", "timer", "change", "change", "failed"];
@@ -13,7 +15,7 @@ const SHAPES = ["sent", "received", "known", "released", "timer", "change", "cha
 function frameOf(canvas, run, looked) {
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   const longest = run.members.reduce((most, name) => Math.max(most, name.length), 2);
-  const left = Math.min(Math.max(44, 16 + 7.2 * longest), width * 0.28, 180);
+  const left = Math.round(Math.min(Math.max(44, 16 + 7.2 * longest), width * 0.28, 180)); // whole pixels clip faster
   const top = looked?.path ? TOP + PHASE_LINE : TOP;
   return { width, height, left, top, plotWidth: width - left - 8, plotHeight: height - top };
 }
@@ -49,7 +51,8 @@ function drawDiagram(canvas, run, view, looked, theme) {
   pen.globalAlpha = looked ? theme.pale : 1;
   if (seen.dense) drawDensity(pen, run, view, frame, seen, theme);
   else {
-    drawArrows(pen, run, view, frame, seen.arrows, theme, seen.arrows.length <= MOST_HEADS);
+    if (seen.arrows.length > MOST_HEADS) drawCloud(pen, run, view, frame, seen.arrows, theme);
+    else drawArrows(pen, run, view, frame, seen.arrows, theme);
     drawPoints(pen, run, view, frame, seen.points, theme);
   }
   pen.globalAlpha = 1;
@@ -61,16 +64,18 @@ function drawDiagram(canvas, run, view, looked, theme) {
 
 // The rows in the window, if they are few enough to be drawn one by one.
 function whatIsSeen(run, view, frame) {
-  const arrows = [], points = [];
+  const arrows = [], passing = [], points = [];
   const [first, end] = arrowsIn(run, view.from, view.to);
   const [low, high] = rowsSeen(view, frame);
-  const { arrow_end, arrow_kind, arrow_from, arrow_to } = run, { hidden, rowOf } = view;
-  let count = 0;
+  const { arrow_sent, arrow_end, arrow_kind, arrow_from, arrow_to } = run, { hidden, rowOf } = view;
+  let count = 0, ending = 0;
   for (let k = first; k < end; k++) {
     if (arrow_end[k] < view.from || hidden[arrow_kind[k]]) continue;
     const a = rowOf[arrow_from[k]], b = rowOf[arrow_to[k]];
     if (a < 0 || b < 0 || Math.max(a, b) < low || Math.min(a, b) > high) continue;
-    if (count++ < MOST_ARROWS) arrows.push(k);
+    count++;
+    if (arrow_sent[k] < view.from && arrow_end[k] > view.to) passing.push(k);
+    else if (ending++ < MOST_ARROWS) arrows.push(k);
   }
   const [start, stop] = pointsIn(run, view.from, view.to);
   let dots = 0;
@@ -79,7 +84,8 @@ function whatIsSeen(run, view, frame) {
     if (row < low || row > high || view.noPoints[run.point_kind[k]]) continue;
     if (dots++ < MOST_POINTS) points.push(k);
   }
-  return { arrows, points, count, dots, dense: count > MOST_ARROWS || dots > MOST_POINTS };
+  if (count <= MOST_HEADS) arrows.push(...passing);
+  return { arrows, points, count, dots, dense: ending > MOST_ARROWS || dots > MOST_POINTS };
 }
 
 function rowsSeen(view, frame) {
@@ -150,27 +156,61 @@ function drawNames(pen, run, view, frame, theme) {
   pen.restore();
 }
 
-// Stroked in parts: one path of thousands of lines costs far more than its lines.
-function drawArrows(pen, run, view, frame, arrows, theme, heads) {
-  const byKind = new Map();
+// A path for each line: one path of many lines takes far longer than its lines.
+function drawArrows(pen, run, view, frame, arrows, theme) {
+  pen.lineWidth = theme.thick ?? 1.1;
   for (const k of arrows) {
-    const kind = run.arrow_kind[k];
-    if (!byKind.has(kind)) byKind.set(kind, []);
-    byKind.get(kind).push(k);
-  }
-  for (const [kind, those] of byKind) {
-    const look = run.kinds[kind];
+    const look = run.kinds[run.arrow_kind[k]], line = inSight(endsOf(run, view, frame, k), frame);
+    if (!line) continue;
     pen.strokeStyle = pen.fillStyle = theme.dark ? look.dark : look.light;
-    pen.lineWidth = theme.thick ?? 1.1;
-    pen.setLineDash(those.length <= MOST_HEADS ? look.dash : []);
-    for (let begin = 0; begin < those.length; begin += 200) {
-      pen.beginPath();
-      for (const k of those.slice(begin, begin + 200)) traceArrow(pen, run, view, frame, k);
-      pen.stroke();
-    }
-    pen.setLineDash([]);
-    if (heads) for (const k of those) drawHead(pen, run, view, frame, k, theme);
+    pen.setLineDash(look.dash);
+    strokeLine(pen, ...line);
+    drawHead(pen, run, view, frame, k, theme);
   }
+  pen.setLineDash([]);
+}
+
+// More arrows than have heads are set pixel by pixel. Without a GPU, thousands of long lines take a canvas hundreds of
+// milliseconds; this takes as long as there are pixels.
+function drawCloud(pen, run, view, frame, arrows, theme) {
+  const [width, height] = [Math.ceil(frame.width - frame.left), Math.ceil(frame.plotHeight)];
+  const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer);
+  const inks = run.kinds.map((look) => inkOf(theme.dark ? look.dark : look.light));
+  for (const k of arrows) {
+    const line = inSight(endsOf(run, view, frame, k), frame);
+    if (line) setPixels(pixels, width, height, line, frame, inks[run.arrow_kind[k]]);
+  }
+  const picture = new OffscreenCanvas(width, height);
+  picture.getContext("2d").putImageData(image, 0, 0);
+  pen.globalAlpha *= 0.7;
+  pen.drawImage(picture, frame.left, frame.top);
+  pen.globalAlpha /= 0.7;
+}
+
+// A colour as a pixel of an image: opaque, and the bytes from the last one to the first.
+function inkOf(colour) {
+  const parts = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+  return ((255 << 24) | (parts[2] << 16) | (parts[1] << 8) | parts[0]) >>> 0;
+}
+
+function setPixels(pixels, width, height, [x0, y0, x1, y1], frame, ink) {
+  const steps = Math.max(1, Math.ceil(Math.max(Math.abs(x1 - x0), Math.abs(y1 - y0))));
+  const dx = (x1 - x0) / steps, dy = (y1 - y0) / steps;
+  let x = x0 - frame.left, y = y0 - frame.top;
+  for (let k = 0; k <= steps; k++, x += dx, y += dy) {
+    const column = x | 0, row = y | 0;
+    if (x >= 0 && column < width && y >= 0 && row < height) pixels[row * width + column] = ink;
+  }
+}
+
+// The part of a line that is in the diagram; a line that goes on far outside takes as long as if one saw all of it.
+function inSight([x0, y0, x1, y1], frame) {
+  const dx = x1 - x0 || 1e-9, dy = y1 - y0 || 1e-9;
+  const left = (frame.left - 9 - x0) / dx, right = (frame.width + 9 - x0) / dx;
+  const above = (frame.top - 9 - y0) / dy, below = (frame.height + 9 - y0) / dy;
+  const first = Math.max(0, Math.min(left, right), Math.min(above, below));
+  const last = Math.min(1, Math.max(left, right), Math.max(above, below));
+  return first > last ? null : [x0 + first * dx, y0 + first * dy, x0 + last * dx, y0 + last * dy];
 }
 
 // A lost one ends just before the line of who did not get it, so that one sees whose it is.
@@ -182,11 +222,6 @@ function endsOf(run, view, frame, k) {
   return [x0, y0, x0 + part * (x1 - x0), y0 + part * (y1 - y0)];
 }
 
-function traceArrow(pen, run, view, frame, k) {
-  const [x0, y0, x1, y1] = endsOf(run, view, frame, k);
-  pen.moveTo(x0, y0);
-  pen.lineTo(x1, y1);
-}
 
 function drawHead(pen, run, view, frame, k, theme) {
   const [x0, y0, x1, y1] = endsOf(run, view, frame, k);
@@ -210,7 +245,7 @@ function drawCross(pen, x, y, theme) {
 }
 
 function drawPoints(pen, run, view, frame, points, theme) {
-  const size = Math.min(4, Math.max(1.2, view.rowHeight / 6));
+  const size = Math.min(points.length > MOST_SHAPES ? 1.6 : 4, Math.max(1.2, view.rowHeight / 6));
   for (const k of points) {
     const x = xOf(view, frame, run.point_time[k]), y = yOf(view, frame, run.point_member[k]);
     drawShape(pen, SHAPES[run.point_kind[k]], x, y, size, theme);

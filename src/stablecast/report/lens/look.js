@@ -28,7 +28,7 @@ function drawLooked(pen, run, view, frame, looked, theme) {
   const shown = looked.carriers.filter((k) =>
     run.arrow_end[k] >= view.from && run.arrow_sent[k] <= view.to && !view.hidden[run.arrow_kind[k]]
     && view.rowOf[run.arrow_from[k]] >= 0 && view.rowOf[run.arrow_to[k]] >= 0);
-  drawArrows(pen, run, view, frame, shown.slice(0, MOST_ARROWS), { ...theme, thick: 1.5 }, shown.length <= MOST_HEADS);
+  drawArrows(pen, run, view, frame, shown.slice(0, MOST_ARROWS), { ...theme, thick: 1.5 });
   if (looked.path) {
     drawWay(pen, view, frame, looked, theme);
     drawPath(pen, view, frame, looked, theme);

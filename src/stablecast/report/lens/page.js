@@ -56,9 +56,10 @@ function redraw() {
 }
 
 function tellWindow() {
-  const { count: arrows, dots, dense } = page.seen, { from, to } = page.view;
+  const { count: arrows, arrows: drawn, dots, dense } = page.seen, { from, to } = page.view;
   const told = `${count(arrows)} transmissions, ${count(dots)} events in ${show(Math.round(to - from))}`;
-  $("window").textContent = $("window").title = dense ? `${told} · darker is more, zoom in for arrows` : told;
+  const left = arrows - drawn.length, rest = left ? `${told} · ${count(left)} that only pass by are not drawn` : told;
+  $("window").textContent = $("window").title = dense ? `${told} · darker is more, zoom in for arrows` : rest;
   if (document.activeElement !== $("from")) $("from").value = (from / 1000).toFixed(3);
   if (document.activeElement !== $("to")) $("to").value = (to / 1000).toFixed(3);
 }
