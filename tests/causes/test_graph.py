@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from causes_runs import random_rows, run_from
 
+from benchmarks.critical_paths import has_other_tight_way
 from stablecast.causes import critical_path, recompute, slowest
 from stablecast.causes.graph import ORDER, TRIGGER, Edge
 from stablecast.errors import InvalidInput
@@ -13,24 +14,6 @@ SEEDS = range(12)
 
 def drawn_run(seed):
     return run_from(random_rows(seed, members=2 + seed % 6, messages=8 + seed % 5))
-
-
-def has_other_tight_way(graph, end, without):
-    """Tell whether tight edges lead from a step that nothing started to ``end``, without one of them."""
-    waiting, seen = [end], {end}
-    while waiting:
-        step = waiting.pop()
-        if graph.cause[step] < 0:
-            return True  # its time is fixed
-        for origin, length, kind in (
-            (int(graph.cause[step]), int(graph.wait_us[step]), TRIGGER),
-            (int(graph.before[step]), 0, ORDER),
-        ):
-            is_tight = origin >= 0 and graph.time_us[origin] + length == graph.time_us[step]
-            if is_tight and (origin, step, kind) != tuple(without) and origin not in seen:
-                seen.add(origin)
-                waiting.append(origin)
-    return False
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -117,3 +117,15 @@ def test_a_name_of_any_sort_is_kept(tmp_path):
     rows = [{"kind": "send", "member": "</script>", "source": "</script>", "seq": 1, "time_us": 1, "step": 1}]
     write_lines(tmp_path / "run.jsonl", rows)
     assert read([tmp_path / "run.jsonl"]).members == ("</script>",)
+
+
+def test_addresses_that_only_transmitted_stand_behind_the_members(tmp_path):
+    rows = [
+        {"kind": "arrive", "member": "b", "peer": "127.0.0.1:9", "number": 1, "time_us": 5, "step": 1},
+        {"kind": "send", "member": "b", "source": "b", "seq": 1, "time_us": 6, "step": 2},
+        {"kind": "receive", "member": "b", "source": "c", "seq": 1, "time_us": 6, "step": 2},
+    ]
+    write_lines(tmp_path / "run.jsonl", rows)
+    run = read([tmp_path / "run.jsonl"])
+    assert (run.members, run.told) == (("b", "c", "127.0.0.1:9"), 2)
+    assert run.remarks == ("The transmissions of 1 arrival are not in the trace: chains end there.",)

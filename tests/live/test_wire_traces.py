@@ -17,7 +17,7 @@ LARGE = 40_000
 """Bytes of a message that fills many datagrams."""
 
 
-def run_group(folder, *, wire, seed=3, **options):
+def run_group(folder, *, wire, seed=3, large=LARGE, **options):
     """Run a group that sends in bursts on a lossy network; return its members' logs."""
 
     async def scenario():
@@ -30,7 +30,7 @@ def run_group(folder, *, wire, seed=3, **options):
             for _ in range(30):
                 group = draw.choice(groups)
                 receipts += [await group.send(bytes(draw.randrange(500))) for _ in range(draw.randrange(8))]
-            receipts.append(await groups[0].send(bytes(LARGE)))
+            receipts.append(await groups[0].send(bytes(large)))
             for receipt in receipts:
                 await receipt.stable(timeout=30.0)
             for reader in readers:
@@ -94,6 +94,16 @@ def test_a_datagram_that_comes_with_others_causes_what_it_alone_leads_to(tmp_pat
         at_once.add((row["member"], row["time_us"]))
     steps = {(row["member"], row["time_us"], row["step"]) for row in of_kind(rows, "receive")}
     assert len(steps) > len(at_once)  # so some came together
+
+
+def test_data_that_waits_for_its_turn_leaves_by_a_timer(tmp_path):
+    rows = rows_of(*run_group(tmp_path / "wire", wire=True, large=10 * LARGE, rate_bytes_per_s=4e6))
+    timers = {(row["member"], row["step"]): row for row in of_kind(rows, "timer", "rate")}
+    late = [row for row in of_kind(rows, "transmit", "DATA") if (row["member"], row["step"]) in timers]
+    assert late
+    for row in late:
+        timer = timers[row["member"], row["step"]]
+        assert timer["since_us"] < timer["time_us"] == row["time_us"]
 
 
 def test_messages_for_some_are_told_in_the_group_of_their_source(tmp_path):

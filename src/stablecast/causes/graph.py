@@ -133,21 +133,29 @@ class Graph:
             raise InvalidInput("a step of the trace is a cause of itself (accepted: a trace of one run)")
         return ready
 
+    @cached_property
+    def in_order_with_origins(self) -> list[tuple[int, int, int]]:
+        """All steps in order, with the other ends of their edges."""
+        steps = np.array(self.in_order, np.int64)
+        return list(zip(self.in_order, self.cause[steps].tolist(), self.before[steps].tolist(), strict=True))
+
 
 def recompute(graph: Graph, shortened: Mapping[Edge, int]) -> Ints:
     """Return the times of all steps if some edges were shorter by so many microseconds."""
-    wait_us = graph.wait_us.tolist()
+    wait_us = graph.wait_us.copy()
     for edge, by_us in shortened.items():
         length = graph.length_us(edge)
         if not 0 <= by_us <= max(length, 0):
             raise InvalidInput(f"{edge} shorter by {by_us} µs (accepted: from 0 to its length, {length} µs)")
         if edge.kind == TRIGGER:
             wait_us[edge.into] -= by_us
-    times = graph.fixed_us.tolist()
-    cause, before = graph.cause.tolist(), graph.before.tolist()
-    for step in graph.in_order:
-        if cause[step] != ABSENT:
-            times[step] = max(times[step], times[cause[step]] + wait_us[step])
-        if before[step] != ABSENT:
-            times[step] = max(times[step], times[before[step]])
+    times, waits = graph.fixed_us.tolist(), wait_us.tolist()
+    for step, cause, before in graph.in_order_with_origins:
+        at_us = times[step]
+        if cause != ABSENT:
+            by_cause = times[cause] + waits[step]
+            at_us = by_cause if by_cause > at_us else at_us
+        if before != ABSENT and times[before] > at_us:
+            at_us = times[before]
+        times[step] = at_us
     return np.array(times, np.int64)

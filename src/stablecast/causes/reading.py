@@ -65,7 +65,8 @@ def run_of(table: pa.Table, *, group: str | None = None) -> Run:
         raise InvalidInput("the trace has no rows (accepted: a trace of a run)")
     table = _of_one_group(_completed(table), group)
     kinds = _codes(table["kind"], TRACE_KINDS)
-    names = sorted(_distinct(table, ("member", "source", "peer")))
+    told = _distinct(table, ("member", "source"))
+    names = sorted(told) + sorted(_distinct(table, ("peer",)) - told)
     messages = sorted(_distinct(table, ("message",)))
     lists = {"kind": TRACE_KINDS, "member": names, "source": names, "peer": names, "message": messages}
     columns = [
@@ -79,7 +80,8 @@ def run_of(table: pa.Table, *, group: str | None = None) -> Run:
     ]
     has_wire = bool(np.isin(kinds, [TRACE_KINDS.index(kind) for kind in WIRE_KINDS]).any())
     rows = _by_member(Rows(*columns), has_wire)
-    return Run(table["group"][0].as_py(), tuple(names), TRACE_KINDS, tuple(messages), rows, has_wire)
+    group = table["group"][0].as_py()
+    return Run(group, tuple(names), TRACE_KINDS, tuple(messages), rows, has_wire, len(told))
 
 
 def _is_ours(head: object) -> bool:

@@ -65,13 +65,15 @@ class Run:
 
     group: str
     members: tuple[str, ...]
-    """Members and sources, smallest name first."""
+    """Members and sources, smallest name first; then whoever else transmitted, such as an address."""
     kinds: tuple[str, ...]
     messages: tuple[str, ...]
     """What transmissions and timers are called."""
     rows: Rows
     has_wire: bool
     """Whether the trace tells of transmissions; otherwise a receipt's cause is taken to be the sending."""
+    told: int
+    """How many of ``members`` have rows or messages of their own: the first ones."""
 
     @cached_property
     def graph(self) -> Graph:

@@ -45,8 +45,8 @@ from stablecast.multicast.frames import Run
 from stablecast.multicast.streams import Kept, Stream
 from stablecast.trace.wire_event import WireEvent
 
-EXACT_S = 1e-6
-"""Timers go off so much before they are due at most."""
+EARLY_S = {"protocol": 1e-6}
+"""By how much timers may be early; the others go off when they are due, and an earlier call does nothing."""
 PASSED_ON_BITS = 52
 """Numbers of datagrams that are passed on have so many, which every reader of JSON takes."""
 
@@ -289,7 +289,7 @@ class WireTracing(Tracing):
         self.begin_step()
         at = self.time_us(self.now)
         for name, (due, since_us) in self._set_at.items():
-            if due <= self.now + EXACT_S:
+            if due <= self.now + EARLY_S.get(name, 0.0):
                 self.rows.append(
                     WireEvent(
                         kind="timer",
