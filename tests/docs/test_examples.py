@@ -33,6 +33,7 @@ from stablecast.cli.analyze import analyze_command
 from stablecast.cli.audit import audit_command
 from stablecast.cli.collect import collect_command
 from stablecast.cli.holdback import holdback_command
+from stablecast.cli.lens import lens_command
 from stablecast.cli.main import main
 from stablecast.cli.trim import trim_command
 from stablecast.cli.watch import watch_command
@@ -241,7 +242,15 @@ def test_every_page_is_on_the_map():
 
 @pytest.mark.parametrize(
     "command",
-    [analyze_command, watch_command, holdback_command, collect_command, trim_command, audit_command],
+    [
+        analyze_command,
+        watch_command,
+        holdback_command,
+        collect_command,
+        trim_command,
+        audit_command,
+        lens_command,
+    ],
 )
 def test_every_option_of_a_command_is_on_its_page(command):
     text = (DOCS / f"{command.__name__.removesuffix('_command')}.md").read_text(encoding="utf-8")
