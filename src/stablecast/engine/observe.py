@@ -134,6 +134,7 @@ def _members(engine: Engine, here: InView, behind: list[Behind], now: float) -> 
             behind_bytes=sum(one.bytes for one in mine),
             behind_s=since,
             behind_source="" if oldest is None else here.labels[oldest.source],
+            kept_bytes=here.data.kept_bytes() if is_me else None,
         )
 
 

@@ -37,6 +37,8 @@ class SeenMember(msgspec.Struct, frozen=True, kw_only=True):
     """For how long it has been without the oldest of them."""
     behind_source: str = ""
     """Whose that is."""
+    kept_bytes: int | None = None
+    """What it keeps; a member knows that of itself, and traces tell it of all."""
 
 
 class SeenSource(msgspec.Struct, frozen=True, kw_only=True):
