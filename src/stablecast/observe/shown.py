@@ -5,6 +5,7 @@ Nothing here knows of a screen.  Names come from other machines, so all of them 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,7 +33,6 @@ COLUMNS = ("MEMBER", "STATE", "HEARD", "SENT", "FRONTIER", "LAG", "LAG BYTES", "
 SEVERITY = {FAILED: 0, SUSPECTED: 1, SILENT: 2, BEHIND: 3, UNHEARD: 4, LEFT: 6, OK: 7}
 """Worst first; any other state of the member that tells comes between."""
 OTHER = 5
-BARS = "▁▂▃▄▅▆▇█"
 NOTHING = "-"
 HELD_S = 0.25
 """Seconds from which on a message that somebody lacks is listed: others are on their way."""
@@ -178,6 +178,24 @@ def holding_text(one: SeenHolding) -> str:
     return printable(f"{one.member} lacks {first}{more} ({size_text(one.bytes)}), for {short(one.since_s)}")
 
 
+def holders(seen: Observed) -> list[str]:
+    """Return a line for each member that holds something back, for longest first."""
+    found: dict[str, list[SeenHolding]] = {}
+    for one in held_back(seen):
+        found.setdefault(one.member, []).append(one)
+    return [_holder(mine) for mine in found.values()]
+
+
+def _holder(mine: list[SeenHolding]) -> str:
+    if len(mine) == 1:
+        return holding_text(mine[0])
+    oldest = max(mine, key=lambda one: one.since_s)
+    messages, size = sum(one.messages for one in mine), sum(one.bytes for one in mine)
+    what = f"{counted(messages, 'message')} of {counted(len(mine), 'source')} ({size_text(size)})"
+    since = f"for {short(oldest.since_s)}, the oldest {oldest.source}/{oldest.first}"
+    return printable(f"{oldest.member} lacks {what}, {since}")
+
+
 def note_text(note: Note) -> str:
     """Say what happened when."""
     clock = time.strftime("%H:%M:%S", time.localtime(note.time_us / 1e6))
@@ -234,7 +252,7 @@ def snapshot(seen: Observed, notes: list[Note], *, sort: str = "state") -> str:
     table = [_row(cells, widths) for cells in (COLUMNS, *rows)]
     found = [title(seen), summary(seen, None), "", *table]
     if held_back(seen):
-        found += ["", "HOLDING BACK", *map(holding_text, held_back(seen)[:10])]
+        found += ["", "HOLDING BACK", *holders(seen)[:10]]
     if notes:
         found += ["", "EVENTS", *map(note_text, notes[-10:])]
     return "\n".join(found)
@@ -251,13 +269,10 @@ def _row(cells: tuple[str, ...], widths: list[int]) -> str:
 # Numbers
 
 
-def bars(values: list[float], width: int) -> str:
-    """Return the last values as bars, from 0 to the largest of them."""
-    last = values[-width:]
-    most = max(last, default=0.0)
-    if most <= 0:
-        return BARS[0] * len(last)
-    return "".join(BARS[min(int(value / most * len(BARS)), len(BARS) - 1)] for value in last)
+def heights(values: list[float]) -> list[float]:
+    """Return times as heights of logarithmic bars: one long time leaves the others visible."""
+    least = min((value for value in values if value > 0), default=1.0)
+    return [1.0 + math.log10(max(value, least) / least) for value in values]
 
 
 def short(seconds: float) -> str:

@@ -57,7 +57,7 @@ class Top(App[str]):
         Binding("q", "quit", "Quit"),
         Binding("s", "sort", "Sort"),
         Binding("r", "reverse", "Reverse"),
-        Binding("enter", "look_into", "Look into", priority=False),
+        Binding("i", "look_into", "Look into (Enter)"),
         Binding("p", "pause", "Pause"),
     ]
     ENABLE_COMMAND_PALETTE = False
@@ -86,7 +86,7 @@ class Top(App[str]):
                 yield Sparkline([], id="times", summary_function=max)
             with Vertical(classes="pane"):
                 yield Static("EVENTS", classes="head")
-                yield RichLog(id="events", wrap=True, max_lines=1_000)
+                yield RichLog(id="events", wrap=True, max_lines=1_000, min_width=20)
         yield Footer()
 
     def on_mount(self) -> None:
@@ -125,7 +125,8 @@ class Top(App[str]):
         self._show_rows(seen)
         self._say("#holding", _holding(seen))
         self._say("#times_text", shown.times_text(sample))
-        self.query_one("#times", Sparkline).data = self.follower.history.times()[-TIMES_SHOWN:]
+        times = self.follower.history.times()[-TIMES_SHOWN:]
+        self.screen_stack[0].query_one("#times", Sparkline).data = shown.heights(times)
         if isinstance(self.screen, Inside):
             self.screen.show(seen)
 
@@ -142,9 +143,9 @@ class Top(App[str]):
             for name, row in cells.items():
                 for column, new, old in zip(COLUMNS, row, self._cells[name], strict=True):
                     if new != old:
-                        table.update_cell(name, column, _cell(column, new, styles[name]))
+                        table.update_cell(name, column, _cell(column, new, styles[name]), update_width=True)
         else:
-            chosen = self.chosen()
+            chosen = self.chosen() if table.cursor_row else ""  # on the first row it stays there
             table.clear()
             for name, row in cells.items():
                 table.add_row(*map(_cell, COLUMNS, row, [styles[name]] * len(row)), key=name)
@@ -199,9 +200,9 @@ class Top(App[str]):
 
 
 def _holding(seen: Observed) -> str:
-    held = shown.held_back(seen)
+    held = shown.holders(seen)
     more = [f"and {len(held) - MOST_HOLDING} more"] if len(held) > MOST_HOLDING else []
-    return "\n".join([*map(shown.holding_text, held[:MOST_HOLDING]), *more]) or "nobody"
+    return "\n".join([*held[:MOST_HOLDING], *more]) or "nobody"
 
 
 def _cell(column: str, text: str, style: str) -> Text:
@@ -218,7 +219,8 @@ class Inside(ModalScreen[None]):
     #inside { border: round $primary; background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "Back"),
+        Binding("escape", "dismiss", "Back"),
+        Binding("enter,q,i", "dismiss", "Back", show=False),
     ]
 
     def __init__(self, name: str, seen: Observed) -> None:
