@@ -165,9 +165,7 @@ function showPictures() {
   );
   lines($("frontiers"), series, { format: count, zero: false, legend: true });
   const times = samples.filter((one) => one.to_stable_s !== null);
-  $("times-text").textContent = times.length
-    ? `${time(times.at(-1).to_stable_s)}, mean of each look, ${times.at(-1).is_own ? "of own messages from sending" : "from coming here"}; logarithmic`
-    : "Nothing has become stable since this dashboard began.";
+  $("times-text").textContent = timesText(times.at(-1), samples.at(-1));
   const stable = times.map((one) => [one.time_us, one.to_stable_s]);
   lines($("times"), [{ name: "time to stable", colour: COLOURS[2], points: stable }], { format: time, log: true });
   const limit = seen.buffer_bytes ? ` of ${size(seen.buffer_bytes)}` : "";
@@ -176,6 +174,14 @@ function showPictures() {
   lines($("kept"), [{ name: "kept", colour: COLOURS[0], points: kept }], { format: size });
   const behind = state.lines.filter((one) => one.lag && one.lag_s >= HELD_S).sort((a, b) => b.lag_s - a.lag_s);
   bars($("lags"), behind.slice(0, 12).map((one) => ({ name: one.name, value: one.lag, said: `${count(one.lag)}, ${short(one.lag_s)}` })));
+}
+
+function timesText(last, newest) {
+  if (!last) return "Nothing has become stable since this dashboard began.";
+  const of = last.is_own ? "of own messages, from sending" : "from coming here";
+  const quiet = (newest.time_us - last.time_us) / 1e6;
+  const since = quiet > 1 ? `Nothing has become stable for ${short(quiet)}. Before: ` : "";
+  return `${since}${time(last.to_stable_s)} ${of}. Logarithmic.`;
 }
 
 // What comes
