@@ -57,7 +57,7 @@ class Place(Protocol):
 
 def open_place(text: str, *, token: str | None = None, group: str | None = None) -> Place:
     """Return the place that a command was given."""
-    if Path(text).is_dir():
+    if text and Path(text).is_dir():
         from stablecast.observe.traces import TracesPlace
 
         return TracesPlace(Path(text), group=group)
