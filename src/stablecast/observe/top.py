@@ -68,30 +68,32 @@ class Top(App[str]):
         self.sort = sort
         self.is_reversed = False
         self.is_paused = False
-        self.notes: list[Note] = []
         self._cells: dict[str, tuple[str, ...]] = {}
         """What the rows show, in their order."""
 
+        self._says = {
+            name: Static(id=name) for name in ("title", "summary", "trouble", "holding", "times_text")
+        }
+        self._table: DataTable[Text] = DataTable(id="members", cursor_type="row", zebra_stripes=True)
+        self._times = Sparkline([], id="times", summary_function=max)
+        self._events = RichLog(id="events", wrap=True, max_lines=1_000, min_width=20)
+
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
-        yield Static(id="title")
-        yield Static(id="summary")
-        yield Static(id="trouble")
-        yield DataTable(id="members", cursor_type="row", zebra_stripes=True)
+        says = self._says
+        yield from (says["title"], says["summary"], says["trouble"], self._table)
         with Horizontal(id="below"):
             with Vertical(classes="pane"):
                 yield Static("HOLDING BACK", classes="head")
-                yield Static(id="holding")
-                yield Static(id="times_text")
-                yield Sparkline([], id="times", summary_function=max)
+                yield from (says["holding"], says["times_text"], self._times)
             with Vertical(classes="pane"):
                 yield Static("EVENTS", classes="head")
-                yield RichLog(id="events", wrap=True, max_lines=1_000, min_width=20)
+                yield self._events
         yield Footer()
 
     def on_mount(self) -> None:
         """Begin to follow."""
-        table = self.query_one("#members", DataTable)
+        table = self._table
         for place, column in enumerate(COLUMNS):
             table.add_column(Text(column, justify="left" if place < 2 else "right"), key=column)
         table.focus()
@@ -120,22 +122,22 @@ class Top(App[str]):
         sample = self.follower.history.samples[-1] if self.follower.history.samples else None
         paused = " · PAUSED" if self.is_paused else ""
         order = f" · by {self.sort}{' reversed' if self.is_reversed else ''}"
-        self._say("#title", shown.title(seen) + order + paused)
-        self._say("#summary", shown.summary(seen, sample))
+        self._say("title", shown.title(seen) + order + paused)
+        self._say("summary", shown.summary(seen, sample))
         self._show_rows(seen)
-        self._say("#holding", _holding(seen))
-        self._say("#times_text", shown.times_text(sample))
+        self._say("holding", _holding(seen))
+        self._say("times_text", shown.times_text(sample))
         times = self.follower.history.times()[-TIMES_SHOWN:]
-        self.screen_stack[0].query_one("#times", Sparkline).data = shown.heights(times)
+        self._times.data = shown.heights(times)
         if isinstance(self.screen, Inside):
             self.screen.show(seen)
 
     def _say(self, where: str, text: str) -> None:
-        self.screen_stack[0].query_one(where, Static).update(Text(text))
+        self._says[where].update(Text(text))
 
     def _show_rows(self, seen: Observed) -> None:
         """Change what has changed; only where the order has, the rows are made anew."""
-        table = self.screen_stack[0].query_one("#members", DataTable)
+        table = self._table
         lines = shown.ordered(shown.lines_of(seen), self.sort, is_reversed=self.is_reversed)[:MOST_ROWS]
         cells = {line.name: line.cells() for line in lines}
         styles = {line.name: STYLES.get(line.state, "cyan") for line in lines}
@@ -154,20 +156,17 @@ class Top(App[str]):
         self._cells = cells
 
     def _add(self, notes: Iterable[Note]) -> None:
-        log = self.screen_stack[0].query_one("#events", RichLog)
         for note in notes:
-            self.notes.append(note)
-            log.write(Text(shown.note_text(note)))
+            self._events.write(Text(shown.note_text(note)))
 
     def _complain(self, line: str) -> None:
-        trouble = self.screen_stack[0].query_one("#trouble", Static)
-        trouble.display = bool(line)
-        trouble.update(Text(line))
+        self._says["trouble"].display = bool(line)
+        self._say("trouble", line)
 
     def chosen(self) -> str:
         """Return the member under the cursor."""
         names = list(self._cells)
-        row = self.screen_stack[0].query_one("#members", DataTable).cursor_row
+        row = self._table.cursor_row
         return names[row] if 0 <= row < len(names) else ""
 
     # Keys
