@@ -76,7 +76,9 @@ async def until(condition: Any) -> float:
     return time.monotonic()
 
 
-async def one(metrics: str, victim: asyncio.subprocess.Process, name: str, browser: Any) -> tuple[float, float]:
+async def one(
+    metrics: str, victim: asyncio.subprocess.Process, name: str, browser: Any
+) -> tuple[float, float]:
     """Return the seconds until the screen and the page at one member have named the one that is stopped."""
     follower, seen_by_page = Follower(open_place(metrics)), Follower(open_place(metrics))
     await asyncio.gather(follower.first(), seen_by_page.first())

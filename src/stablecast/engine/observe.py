@@ -14,9 +14,9 @@ What can mislead, and what is done about it
     A process that did not run for a while has heard nobody in that time.  While its own round is late it
     calls nobody silent.
 What it costs
-    Each source of which something is kept costs a look at each member that was heard of it, and at what is
-    kept of it; other sources cost a number.  Who holds what back is told of the ``MOST_OVERDUE`` sources that
-    wait for longest.
+    Every member and every source that has sent costs a record.  Who holds what back is told of the
+    ``MOST_OVERDUE`` sources that wait for longest; each of them costs a look at what is kept of it, and at
+    the members that this one hears or hears of (``benchmarks/observe_cost``).
 """
 
 from __future__ import annotations
@@ -170,14 +170,16 @@ def _behind(here: InView, now: float) -> list[Behind]:
 
 
 def _behind_of(here: InView, source: int, oldest: Kept, now: float) -> Iterator[Behind]:
-    stream = here.data.streams[source]
+    stream, data = here.data.streams[source], here.data
     rest = _Rest(stream)
-    for rank in here.lacking(source, stream.prefix, since=oldest.at):
-        if rank != source and rank != here.rank:
-            found = rest.after(here.data.has.of(rank, source))
-            if found is not None and _has_had_its_turn(here, rank, found[3], now):
-                first, messages, size, at = found
-                yield Behind(rank, source, first, messages, size, now - at)
+    for rank in sorted(here.signs.known(oldest.at) - {source, here.rank}):
+        has = data.has.of(rank, source)
+        if has >= stream.prefix or not data.is_to_have(rank, source):
+            continue
+        found = rest.after(has)
+        if found is not None and _has_had_its_turn(here, rank, found[3], now):
+            first, messages, size, at = found
+            yield Behind(rank, source, first, messages, size, now - at)
 
 
 def _has_had_its_turn(here: InView, rank: int, at: float, now: float) -> bool:
