@@ -20,8 +20,16 @@ export function ticks(least, most, count = 4) {
   return found;
 }
 
+// The same for a logarithmic axis, of logarithms: powers of ten, and 2 and 5 times these where few are in sight.
+function logTicks(low, high) {
+  const factors = high - low > 2 ? [1] : [1, 2, 5];
+  const powers = Array.from({ length: Math.ceil(high) - Math.floor(low) + 1 }, (_, k) => 10 ** (Math.floor(low) + k));
+  const found = powers.flatMap((power) => factors.map((factor) => factor * power));
+  return found.filter((at) => Math.log10(at) >= low - 1e-9 && Math.log10(at) <= high + 1e-9);
+}
+
 // Draw lines over time into a figure. A point is [time in us, value or null]; null is a gap.
-export function lines(figure, series, { format, zero = true, log = false, legend = false }) {
+export function lines(figure, series, { format, zero = true, log = false, legend = false, until = 0 }) {
   const points = series.flatMap((one) => one.points).filter(([, y]) => y !== null && (!log || y > 0));
   const width = Math.max(figure.clientWidth, 280);
   const svg = make("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": figure.dataset.label ?? "" });
@@ -31,13 +39,13 @@ export function lines(figure, series, { format, zero = true, log = false, legend
     return;
   }
   const times = points.map(([t]) => t), values = points.map(([, y]) => (log ? Math.log10(y) : y));
-  const last = Math.max(...times), first = Math.min(Math.min(...times), last - 5e6);
+  const last = Math.max(until, ...times), first = Math.min(Math.min(...times), last - 5e6);
   let low = Math.min(...values), high = Math.max(...values);
   if (zero && !log) low = 0;
   if (high - low < 1e-9) high = low + (Math.abs(low) || 1);
   const x = (t) => LEFT + ((width - LEFT - RIGHT) * (t - first)) / (last - first);
   const y = (v) => HEIGHT - BOTTOM - ((HEIGHT - TOP - BOTTOM) * ((log ? Math.log10(v) : v) - low)) / (high - low);
-  const marks = log ? ticks(low, high, 3).map((at) => 10 ** at) : ticks(low, high);
+  const marks = log ? logTicks(low, high) : ticks(low, high);
   for (const at of marks) {
     svg.append(make("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at) }));
     svg.append(make("text", { x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, format(at)));

@@ -167,7 +167,8 @@ function showPictures() {
   const times = samples.filter((one) => one.to_stable_s !== null);
   $("times-text").textContent = timesText(times.at(-1), samples.at(-1));
   const stable = times.map((one) => [one.time_us, one.to_stable_s]);
-  lines($("times"), [{ name: "time to stable", colour: COLOURS[2], points: stable }], { format: time, log: true });
+  const until = samples.at(-1).time_us;
+  lines($("times"), [{ name: "time to stable", colour: COLOURS[2], points: stable }], { format: time, log: true, until });
   const limit = seen.buffer_bytes ? ` of ${size(seen.buffer_bytes)}` : "";
   $("kept-text").textContent = `${size(seen.kept_bytes)}${limit}${seen.me ? ` at ${seen.me}` : " at all members"}`;
   const kept = samples.map((one) => [one.time_us, one.kept_bytes]);
