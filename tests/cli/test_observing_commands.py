@@ -1,7 +1,10 @@
 """``stablecast top`` and ``stablecast dashboard`` as commands: bad input, snapshots, lines, and their end."""
 
+import contextlib
 import json
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -9,8 +12,10 @@ import urllib.error
 import urllib.request
 
 import pytest
+from node_process import NodeProcess
 
 from stablecast.cli.main import main
+from tests.holdback.servers import free_port
 
 ROWS = (
     {"kind": "join", "member": "ann", "time_us": 1},
@@ -129,6 +134,47 @@ def test_off_loopback_a_dashboard_draws_a_token_and_asks_for_it(traces):
             assert answer.status == 200
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
+
+
+def test_on_a_terminal_it_is_a_screen_that_a_key_ends(traces):
+    here, there = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
+    command = [*COMMAND, "top", str(traces)]
+    with subprocess.Popen(command, stdin=there, stdout=there, stderr=there, env=environment) as process:
+        os.close(there)
+        shown = b""
+        while b"bob lacks ann/1" not in shown:
+            shown += read_within(here, 30)
+        os.write(here, b"q")
+        with contextlib.suppress(OSError):  # the terminal is gone with the process
+            while read_within(here, 30):
+                pass
+        assert process.wait(20) == 0
+    os.close(here)
+
+
+def read_within(descriptor, seconds):
+    ready, _, _ = select.select([descriptor], [], [], seconds)
+    assert ready, "nothing comes"
+    return os.read(descriptor, 65536)
+
+
+def test_a_node_asks_for_the_token_of_a_file(tmp_path):
+    token = "a-token-for-the-node"
+    file = tmp_path / "token"
+    file.write_text(token + "\n")
+    metrics = f"127.0.0.1:{free_port()}"
+    arguments = ["--group", "orders", "--member", "ann", "--stay", "--metrics", metrics]
+    with NodeProcess(*arguments, "--metrics-token-file", str(file)) as node:
+        node.expect("joined")
+        asked = subprocess.run([*COMMAND, "top", metrics, "--once"], capture_output=True, text=True)
+        assert asked.returncode == 2
+        assert "this needs the token that was set here" in asked.stderr
+        known = subprocess.run(
+            [*COMMAND, "top", metrics, "--once", "--token-file", str(file)], capture_output=True, text=True
+        )
+        assert (known.returncode, known.stderr) == (0, "")
+        assert known.stdout.startswith("orders · s_coord · 1 member · view 1 · seen by ann, member")
 
 
 def test_without_the_extra_one_line_says_what_to_install(traces, monkeypatch, capsys):

@@ -153,3 +153,25 @@ def test_what_is_told_can_be_read_back_and_has_no_number_that_json_lacks():
             assert told.time_to_stable_p50 is None
 
     play(scenario)
+
+
+def test_in_a_larger_group_members_that_are_no_neighbours_hear_of_silence_within_two_seconds():
+    async def scenario():
+        network = Network(seed=8)
+        names = [f"m{k}" for k in range(20)]
+        async with joined(network, *names) as groups:
+            await asyncio.sleep(1.0)
+            network.pause("m19")
+            began, named = groups[0]._driver.now(), {}
+            while len(named) < 19:
+                for group in groups[:19]:
+                    if state_of(group, "m19") != OK:
+                        named.setdefault(group.me, group._driver.now() - began)
+                await asyncio.sleep(0.05)
+            assert max(named.values()) < 2.0, named
+            neighbours = groups[0]._engine.in_view.detector.watched
+            assert len(neighbours) < 19
+            known = [one.is_known for one in seen(groups[0]).members]
+            assert known.count(True) == len(neighbours) + 1
+
+    play(scenario)

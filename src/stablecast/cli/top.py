@@ -44,7 +44,7 @@ def top_command(
     found = opened(place, token_file, group)
     if once or as_json:
         return asyncio.run(_once(found, sort, as_json=as_json))
-    if sys.stdout.isatty() and sys.stdin.isatty():
+    if all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         return asyncio.run(_screen(found, sort, every))
     return asyncio.run(_lines(found, every))
 
