@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from wire_traces import check_arrivals, rows_of
 
 from stablecast.cli.main import main
 from stablecast.engine.choice import live_protocols
@@ -27,7 +28,7 @@ def demo(*arguments, **options):
 
 
 def test_a_demo_passes_and_leaves_traces_and_a_verdict(tmp_path):
-    code, out, err = demo(*SMALL, "--json", "--out", str(tmp_path / "out"))
+    code, out, err = demo(*SMALL, "--json", "--out", str(tmp_path / "out"), "--wire")
     told = json.loads(out)
     assert (code, told["ok"], told["problems"]) == (0, True, []), (out, err)
     assert len(told["killed"]) == 1
@@ -39,6 +40,8 @@ def test_a_demo_passes_and_leaves_traces_and_a_verdict(tmp_path):
     assert json.loads((tmp_path / "out" / "verdict.json").read_text()) == told
     assert judge_files(sorted((tmp_path / "out").glob("*.jsonl"))).ok
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    rows = rows_of(*(tmp_path / "out").glob("*.jsonl"))
+    assert check_arrivals(rows, known=("m1", "m2", "m3")) > 0
 
 
 def test_people_get_a_readable_verdict_and_plain_progress():
@@ -146,6 +149,7 @@ BAD = {
     ),
     "no rate": (["--rate", "0"], "--rate"),
     "a negative seed": (["--seed", "-1"], "--seed -1"),
+    "datagrams of no trace": (["--wire"], "accepted: --wire with --out FOLDER"),
     "letters": (["--members", "many"], "--members"),
 }
 

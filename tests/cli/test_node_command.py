@@ -8,9 +8,11 @@ import sys
 
 import pytest
 from node_process import PATIENCE_S, NodeProcess
+from wire_traces import rows_of
 
 from stablecast.cli.main import main
 from stablecast.engine.keys import new_key_text
+from stablecast.trace.schema import COLUMNS, WIRE_COLUMNS
 from stablecast.trace.verdict import judge_files
 
 
@@ -98,15 +100,18 @@ def test_with_stay_a_node_without_input_stays_until_a_signal():
         assert a.exit_code() == 0
 
 
-def test_a_trace_in_the_event_schema_is_written(tmp_path):
+@pytest.mark.parametrize("more", [(), ("--wire",)])
+def test_a_trace_in_the_event_schema_is_written(tmp_path, more):
     trace = tmp_path / "a.jsonl"
-    with NodeProcess("--group", "g", "--member", "a", "--trace", str(trace)) as a:
+    with NodeProcess("--group", "g", "--member", "a", "--trace", str(trace), *more) as a:
         a.type("x")
         a.end_input()
         assert a.exit_code() == 0
     verdict = judge_files([trace])
     assert verdict.ok
     assert verdict.messages == 1
+    columns = {tuple(row) for row in rows_of(trace)}
+    assert columns == {COLUMNS + WIRE_COLUMNS if more else COLUMNS}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -196,6 +201,7 @@ BAD = {
     "a key file that is not there": (["--key-file", "/no/such"], "'/no/such' cannot be read"),
     "an unknown protocol": (["--protocol", "gsgx"], "did you mean 'gsgc'"),
     "a trace that cannot be written": (["--trace", "/no/such/trace"], "cannot write the trace"),
+    "datagrams of no trace": (["--wire"], "--wire is about a trace, and none is kept"),
     "metrics on no address": (["--metrics", "here"], "not HOST:PORT"),
     "an unknown option": (["--colour"], "No such option"),
 }

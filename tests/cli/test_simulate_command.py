@@ -95,6 +95,8 @@ def test_the_same_command_gives_the_same_result_twice(capsys):
         (["simulate", "coordp", "--no-such-option"], "--no-such-option"),
         (["simulate"], "protocol"),
         (["simulate", "coordp", "--trace", "x.parquet"], "--trace needs data traffic"),
+        (["simulate", "coordp", "--wire"], "--wire is about a trace (give --trace FILE)"),
+        (["simulate", "gsgc", "--wire", "--trace", "x.parquet", "--faults", "crash 1 at 5"], "--faults"),
         (["simulate", "coordp", "--messages", "1", "--trace", "no/such/x.parquet"], "cannot write"),
         (["simulate", "coordp", "--trigger", "pressure"], "pressure trigger needs data traffic"),
         ([*STAMPED, "--clock", "atomic"], "unknown clock 'atomic' (accepted: hybrid, logical, physical)"),
@@ -168,6 +170,16 @@ def test_a_trace_is_written_whole(capsys, tmp_path):
     ]
     assert run(capsys, *command)[0] == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ["events.parquet"]
+
+
+def test_a_wire_trace_needs_no_data_traffic(capsys, tmp_path):
+    file = tmp_path / "events.parquet"
+    command = ["simulate", "--wire", "s_coordp", "--degree", "2", "--height", "2", "--trace", str(file)]
+    code, out, err = run(capsys, *command, "--json")
+    assert (code, err) == (0, "")
+    rows = pq.read_table(file).to_pylist()
+    assert {row["kind"] for row in rows} == {"join", "transmit", "arrive"}
+    assert {row["message"] for row in rows} == {None, *json.loads(out)["hops"]} - {"total"}
 
 
 SMALL_RUN = ["simulate", "s_coordp", "--degree", "2", "--height", "2", "--messages", "3", "--trace"]

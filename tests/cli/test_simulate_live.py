@@ -3,8 +3,11 @@
 import json
 
 import pytest
+from wire_traces import rows_of
 
 from stablecast.cli.main import main
+from stablecast.trace.schema import WIRE_KINDS
+from stablecast.trace.verdict import judge_files
 
 SMALL = ["simulate", "live", "--members", "4", "--seconds", "1"]
 
@@ -33,6 +36,16 @@ def test_a_trace_is_written_in_the_common_schema(tmp_path, capsys):
     assert set(first) == {"group", "kind", "member", "source", "seq", "time_us", "bytes"}
 
 
+def test_a_wire_trace_has_more_rows_and_is_analysed_alike(tmp_path, capsys):
+    plain, wire = tmp_path / "plain.jsonl", tmp_path / "wire.jsonl"
+    assert main([*SMALL, "--trace", str(plain)]) == 0
+    assert main([*SMALL, "--trace", str(wire), "--wire"]) == 0
+    rows = rows_of(wire)
+    assert {row["kind"] for row in rows} >= set(WIRE_KINDS)
+    assert len(rows) > len(rows_of(plain))
+    assert judge_files([wire]) == judge_files([plain])
+
+
 def test_what_is_not_stable_in_time_is_a_failure(capsys):
     assert main([*SMALL, "--rate-per-s", "500", "--settle-s", "0"]) == 1
     assert "are not stable after" in capsys.readouterr().err
@@ -50,6 +63,7 @@ def test_what_is_not_stable_in_time_is_a_failure(capsys):
         (["--degree", "3"], "topology 'star' has no option --degree"),
         (["--protocol", "s_coordp", "--subgroup", "4"], "No such option: --subgroup"),
         (["--trace", "/nowhere/trace.jsonl"], "cannot write the trace"),
+        (["--wire"], "--wire is about a trace, and none is kept (accepted: --wire with --trace FILE)"),
     ],
 )
 def test_bad_input_is_one_line(capsys, words, told):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+from importlib import import_module
 
 import pytest
 from test_metrics import ask, get
@@ -10,6 +11,9 @@ from test_metrics import ask, get
 import stablecast
 from stablecast.engine.observed import Notes, Observed
 from stablecast.errors import InvalidInput
+from stablecast.holdback.sources import open_source
+from stablecast.holdback.sources.base import CannotAsk
+from stablecast.live import joining
 
 TOKEN = "a-token-for-the-tests"
 
@@ -126,5 +130,32 @@ def test_a_token_that_cannot_be_used_is_refused(options, message):
     async def scenario():
         with pytest.raises(InvalidInput, match=message):
             await stablecast.join("orders", **options)
+
+    asyncio.run(scenario())
+
+
+def test_without_what_serves_metrics_one_line_says_what_to_install(monkeypatch):
+    def absent(name):
+        raise ModuleNotFoundError(name="aiohttp")
+
+    async def scenario():
+        with pytest.raises(InvalidInput, match=r"metrics need aiohttp.*pip install 'stablecast\[live\]'"):
+            await stablecast.join("orders", metrics="127.0.0.1:0")
+
+    monkeypatch.setattr(
+        joining, "import_module", lambda name: absent(name) if "metrics" in name else import_module(name)
+    )
+    asyncio.run(scenario())
+
+
+def test_holdback_takes_the_token_from_the_environment(monkeypatch):
+    async def scenario():
+        async with alone(metrics="127.0.0.1:0", metrics_token=TOKEN) as group:
+            with open_source(f"stablecast://127.0.0.1:{group.metrics_address[1]}") as source:
+                monkeypatch.delenv("STABLECAST_TOKEN", raising=False)
+                with pytest.raises(CannotAsk, match="Unauthorized"):
+                    await asyncio.to_thread(source.take)
+                monkeypatch.setenv("STABLECAST_TOKEN", TOKEN)
+                assert (await asyncio.to_thread(source.take)).logs[0].group == "orders"
 
     asyncio.run(scenario())

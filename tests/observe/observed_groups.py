@@ -1,9 +1,13 @@
 """Places that tell what a test wants, and groups to be shown."""
 
 import asyncio
+import contextlib
 
+import stablecast
 from stablecast.engine.observed import Gone, Note, Notes, Observed, SeenHolding, SeenMember, SeenSource
 from stablecast.observe.place import Explained, Lacking, NoAnswer
+from stablecast.testing import Network, run
+from stablecast.trace.log import EventLog
 
 PATIENCE_S = 30.0
 SECOND_US = 1_000_000
@@ -93,6 +97,26 @@ class FakePlace:
 
     async def close(self):
         self.told = NoAnswer("closed")
+
+
+def write_wire_traces(folder):
+    """Have a group on a network in memory write wire traces; return one of its messages."""
+
+    async def scenario():
+        network = Network(seed=1)
+        async with contextlib.AsyncExitStack() as stack:
+            seeds, groups = [], []
+            for name in "ab":
+                log = stack.enter_context(EventLog(folder / f"{name}.jsonl", wire=True))
+                joining = stablecast.join(
+                    "orders", transport=network.transport(name), member=name, seeds=seeds, trace=log
+                )
+                groups.append(await stack.enter_async_context(joining))
+                seeds = [groups[0].address]
+            await (await groups[0].send(bytes(100))).stable()
+            return f"{groups[0].me}/1"
+
+    return run(scenario(), limit=60.0)
 
 
 async def until(condition, patience_s=PATIENCE_S):

@@ -6,9 +6,9 @@ import json
 
 import aiohttp
 import pytest
-from observed_groups import FakePlace, group, holding, note, until
+from observed_groups import FakePlace, group, holding, note, until, write_wire_traces
 
-from stablecast.errors import BindFailed
+from stablecast.errors import BindFailed, InvalidInput
 from stablecast.live.access import Access
 from stablecast.observe import hub as hubs
 from stablecast.observe.dashboard import FILES, Dashboard
@@ -192,3 +192,31 @@ def test_a_port_that_is_in_use_is_one_line():
                 await second.serve("127.0.0.1", port)
 
     asyncio.run(scenario())
+
+
+def test_with_traces_of_the_wire_a_message_has_a_lens(tmp_path):
+    message = write_wire_traces(tmp_path)
+
+    async def scenario():
+        async with serving(FakePlace(group()), lens=Lens(tmp_path)) as (client, _):
+            async with client.get("/explain", params={"source": "a", "seq": "1"}) as answer:
+                assert (await answer.json())["lens"] is True
+            async with client.get("/lens", params={"message": message}) as answer:
+                assert answer.status == 200
+                assert answer.headers["Content-Type"].startswith("text/html")
+                assert "<canvas" in await answer.text()
+            for wrong in ("a", "a/x", "nobody/1/", ""):
+                async with client.get("/lens", params={"message": wrong}) as answer:
+                    assert answer.status == 404
+                    assert (await answer.text()).count("\n") == 1
+
+    asyncio.run(scenario())
+
+
+def test_traces_without_rows_of_the_wire_make_no_lens(tmp_path):
+    lens = Lens(tmp_path)
+    assert not lens.is_there
+    (tmp_path / "a.jsonl").write_text('{"group":"orders","kind":"join","member":"a","time_us":1}\n')
+    assert not lens.is_there
+    with pytest.raises(InvalidInput, match="no traces with rows of the wire"):
+        lens.page("a/1")

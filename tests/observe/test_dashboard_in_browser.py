@@ -5,9 +5,10 @@ After each test, the page must have reported no error and asked for nothing but 
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from observed_groups import FakePlace, failed, group, holding, note
+from observed_groups import FakePlace, failed, group, holding, note, write_wire_traces
 
 from stablecast.live.access import Access
 from stablecast.observe.dashboard import Dashboard
@@ -28,7 +29,8 @@ NAMES = ["a", "b", SCRIPT]
 class Served:
     """A dashboard on an event loop in a thread of its own; tests change what its place tells."""
 
-    def __init__(self):
+    def __init__(self, folder):
+        self._lens = Lens(folder)
         self.place = FakePlace(group())
         self.url = ""
         self._loop = asyncio.new_event_loop()
@@ -38,7 +40,7 @@ class Served:
     async def _run(self):
         follower = Follower(self.place, every_s=0.05)
         await follower.first()
-        dashboard = Dashboard(follower, Access(is_local=True), Lens(None))
+        dashboard = Dashboard(follower, Access(is_local=True), self._lens)
         runner, port = await dashboard.serve("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{port}/"
         following = asyncio.create_task(dashboard.hub.run())
@@ -70,8 +72,8 @@ def browser(chromium_path):
 
 
 @pytest.fixture
-def served():
-    with Served() as served:
+def served(tmp_path):
+    with Served(tmp_path) as served:
         yield served
 
 
@@ -88,8 +90,8 @@ def page(browser, served):
 
     context.route("**/*", guard)
     page = context.new_page()
-    page.on("console", lambda line: troubles.append(line.text) if line.type == "error" else None)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
+    context.on("console", lambda line: troubles.append(line.text) if line.type == "error" else None)
+    context.on("weberror", lambda error: troubles.append(str(error.error)))
     page.goto(served.url)
     page.wait_for_selector("html[data-looks]")
     yield page
@@ -172,3 +174,17 @@ def test_on_a_narrow_screen_nothing_but_the_table_goes_sideways_and_text_can_be_
     back = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     red = int(back.removeprefix("rgb(").split(",")[0])
     assert red < 64 if scheme == "dark" else red > 192
+
+
+def test_a_message_leads_to_its_lens_which_opens_without_a_complaint(page, tmp_path):
+    with ThreadPoolExecutor(1) as other:  # this thread has the event loop of the browser
+        message = other.submit(write_wire_traces, tmp_path).result()
+    page.fill("#message", message)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open] a")
+    with page.context.expect_page() as opened:
+        page.click("dialog a")
+    lens = opened.value
+    lens.wait_for_selector("canvas")
+    lens.wait_for_load_state()
+    assert message in lens.locator("body").inner_text()

@@ -25,13 +25,15 @@ from stablecast.protocols import coordp
 from stablecast.protocols.contract import GROUP, Outbox, declare_stable, kernel, send
 from stablecast.simulate import Result, Setup, Traffic, Trigger, costs, simulate, topology
 from stablecast.simulate.state import DATA_KINDS
+from stablecast.simulate.trace_rows import ROW
 from stablecast.testing.reference.driver import TooLong, run_plain
 from stablecast.testing.reference.result import PlainRun, PlainTraffic
+from stablecast.trace.schema import WIRE_KINDS
 
 PROTOCOLS = ("coordp", "fulldist", "s_coordp", "s_train", "train")
 EVENTS_MAX = 12_000
 """Cases that take the plain driver more events than this are not tried."""
-CODES = ("send", "receive", "stable", "release", "handle")
+CODES = ("send", "receive", "stable", "release", "handle", *WIRE_KINDS)
 
 EXAMPLES = settings(
     max_examples=int(os.environ.get("KEYSTONE_EXAMPLES", "40")),
@@ -65,7 +67,7 @@ class Case:
         return f'PYTHONPATH=src:tests/simulate .venv/bin/python -c "{call}"'
 
 
-def run_fast(setup: Setup) -> tuple[list[tuple[int, ...]], Result]:
+def run_fast(setup: Setup, *, wire: bool = False) -> tuple[list[tuple[int, ...]], Result]:
     rows: list[tuple[int, ...]] = []
 
     def give_up(*_: int) -> None:
@@ -74,14 +76,14 @@ def run_fast(setup: Setup) -> tuple[list[tuple[int, ...]], Result]:
     def take(block: np.ndarray[Any, Any]) -> None:
         rows.extend(map(tuple, block.tolist()))
 
-    return rows, simulate(setup, trace=take, wire_log=True, progress=give_up)
+    return rows, simulate(setup, trace=take, wire_log=True, wire=wire, progress=give_up)
 
 
-def compare(case: Case, *, events_max: int = EVENTS_MAX) -> PlainRun:
+def compare(case: Case, *, wire: bool = False, events_max: int = EVENTS_MAX) -> PlainRun:
     """Run a case both ways and demand the same; returns the plain run."""
     setup = case.setup()
-    slow = run_plain(setup, events_max=events_max)
-    rows, result = run_fast(setup)
+    slow = run_plain(setup, wire=wire, events_max=events_max)
+    rows, result = run_fast(setup, wire=wire)
     difference = first_difference(rows, slow.events)
     assert difference is None, f"{difference}\nreplay: {case.replay()}"
     fast_meters, slow_meters = meters_of_result(result), meters_of_plain(setup, slow)
@@ -104,11 +106,12 @@ def first_difference(fast: list[tuple[int, ...]], slow: list[tuple[int, ...]]) -
 def told(row: tuple[int, ...] | None) -> str:
     if row is None:
         return "nothing"
-    code, at_ps, member, source, number, size = row
+    code, at_ps, member, source, number, size, *more = row
     if CODES[code] == "handle":
         what = f"handles kind {size} of execution {number} from {source}"
     else:
         what = f"{CODES[code]} {number} of column {source}, {size} bytes"
+    what += f" {dict(zip(ROW[6:], more, strict=True))}" if more else ""
     return f"[at {at_ps} ps member {member} {what}]"
 
 

@@ -21,12 +21,12 @@ EXAMPLES = settings(
 )
 
 
-def compare(events_max: int = EVENTS_MAX, **options: Any) -> PlainRun:
+def compare(events_max: int = EVENTS_MAX, *, wire: bool = False, **options: Any) -> PlainRun:
     """Run the options both ways and demand the same; returns the plain run."""
     asked = Options(**options)
     setup = asked.setup()
-    slow = run_plain(setup, events_max=events_max)
-    rows, result = run_fast(setup)
+    slow = run_plain(setup, wire=wire, events_max=events_max)
+    rows, result = run_fast(setup, wire=wire)
     difference = first_difference(rows, slow.events)
     assert difference is None, f"{difference}\nreplay: compare(**{options!r})"
     fast_meters, slow_meters = meters_of_result(result), meters_of_plain(setup, slow)

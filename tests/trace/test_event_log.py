@@ -13,7 +13,8 @@ from stablecast.errors import InvalidInput
 from stablecast.trace import COLUMNS
 from stablecast.trace.columns import read_columns
 from stablecast.trace.log import CannotTrace, EventLog
-from stablecast.trace.schema import KINDS
+from stablecast.trace.schema import KINDS, WIRE_COLUMNS
+from stablecast.trace.wire_event import WireEvent
 
 
 def lines(path):
@@ -171,3 +172,31 @@ def test_no_events_at_all_are_no_error(tmp_path):
     (tmp_path / "a.jsonl").touch()
     assert len(read_columns([tmp_path / "a.jsonl"])) == 0
     assert len(read_columns([])) == 0
+
+
+def test_a_wire_trace_has_all_columns_in_every_row(tmp_path):
+    with EventLog(tmp_path / "a.jsonl", wire=True) as log:
+        log.send("g", "a", 1, 2, 100)
+        log.step(7)
+        log.receive("g", "a", "b", 5, [10, 20], 3)
+        log.stable("g", "a", "b", 6, 4)
+        log.release("g", "a", "b", 5, 5, None, 5)
+        came = {"kind": "arrive", "peer": "b\"'", "message": "ACK", "number": 3}
+        log.wire_event(WireEvent(group="g", member="a", time_us=6, step=8, **came))
+        log.step(None)
+        log.change("g", "fail", "b", 6)
+    found = lines(tmp_path / "a.jsonl")
+    assert {tuple(line) for line in found} == {COLUMNS + WIRE_COLUMNS}
+    assert [line["step"] for line in found] == [None, 7, 7, 7, 7, 8, None]
+    told = {name: value for name, value in found[5].items() if value is not None}
+    assert told == {"group": "g", "member": "a", "time_us": 6, "step": 8, **came}
+    assert log.events == len(found) == 7
+
+
+def test_a_trace_that_is_no_wire_trace_has_no_rows_of_it(tmp_path):
+    with EventLog(tmp_path / "a.jsonl") as log:
+        log.step(7)
+        log.wire_event(WireEvent(kind="timer", group="g", member="a", time_us=6, step=7, message="alive"))
+        log.send("g", "a", 1, 2, 100)
+    [line] = lines(tmp_path / "a.jsonl")
+    assert tuple(line) == COLUMNS

@@ -17,6 +17,7 @@ from stablecast.errors import BindFailed, InvalidInput
 if TYPE_CHECKING:
     from stablecast.live.access import Access
     from stablecast.observe.dashboard import Dashboard
+    from stablecast.observe.lens import Lens
     from stablecast.observe.place import Place
 
 DEFAULT_BIND = "127.0.0.1:8080"
@@ -55,31 +56,33 @@ def dashboard_command(
         raise InvalidInput(f"--every {every:g} is not accepted (accepted: seconds from 0.05 to 3600)")
     if traces is not None and not traces.is_dir():
         raise InvalidInput(f"--traces '{traces}' is no folder (accepted: a folder of the members' traces)")
+    from stablecast.observe.lens import Lens
+
     found = opened(place, token_file, group)
     if Path(place).is_dir():
         traces = traces or Path(place)
     try:
-        return asyncio.run(_serve(found, bind, every, page_token_file, traces, as_json=as_json))
+        lens = Lens(traces, group=group)
+        return asyncio.run(_serve(found, bind, every, page_token_file, lens, as_json=as_json))
     except BindFailed as error:
         complain(str(error))
         return WRONG_USAGE
 
 
 async def _serve(
-    place: Place, bind: str, every: float, token_file: Path | None, traces: Path | None, *, as_json: bool
+    place: Place, bind: str, every: float, token_file: Path | None, lens: Lens, *, as_json: bool
 ) -> int:
     from stablecast.live.apart import apart
     from stablecast.live.transport import parse_address
     from stablecast.observe.dashboard import Dashboard
     from stablecast.observe.follow import Follower
-    from stablecast.observe.lens import Lens
 
     host, port = await apart(lambda: parse_address(bind))
     access = _access(host, token_file)
     follower = Follower(place, every_s=every)
     try:
         await first_look(follower)
-        dashboard = Dashboard(follower, access, Lens(traces))
+        dashboard = Dashboard(follower, access, lens)
         runner, real = await dashboard.serve(host, port)
         try:
             _say(place.shown, host, real, access.token, as_json=as_json)

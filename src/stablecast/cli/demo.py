@@ -17,6 +17,8 @@ from stablecast.cli.live_options import (
     FanOutOption,
     ProtocolOption,
     SetOption,
+    WireOption,
+    check_wire,
 )
 from stablecast.cli.output import DONE, FOUND_FAILURE
 
@@ -55,6 +57,7 @@ def demo_command(
     out: Annotated[
         Path | None, typer.Option(help="New folder for traces and verdict.json.", show_default=False)
     ] = None,
+    wire: WireOption = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of a table.")
     ] = False,
@@ -67,6 +70,7 @@ def demo_command(
     from stablecast.live.demo.plan import DemoOptions
     from stablecast.live.demo.table import DemoProgress, verdict_lines
 
+    check_wire(wire, out, option="--out FOLDER")
     options = DemoOptions(
         members=members,
         messages=messages,
@@ -87,7 +91,7 @@ def demo_command(
     )
     with _folder(out) as folder:
         with DemoProgress() as progress:
-            result = run_demo(options, folder, progress)
+            result = run_demo(options, folder, progress, wire=wire)
         _write_verdict(result, folder)
     if as_json:
         print(json.dumps(result.to_dict()))

@@ -1,7 +1,8 @@
-"""Options that ``node`` and ``demo`` share: how a group delivers, its stability protocol, and what is set."""
+"""Options that commands of live groups share: protocol, what is set, delivery, and what traces tell."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -37,3 +38,17 @@ FanOutOption = Annotated[
         " them the rest (a number), or by the size of the group (auto)."
     ),
 ]
+WireOption = Annotated[
+    bool,
+    typer.Option(
+        "--wire", help="Also write into the trace what is transmitted, what arrives, and which timers go off."
+    ),
+]
+
+
+def check_wire(wire: bool, where: Path | None, *, option: str = "--trace FILE") -> None:
+    """Refuse ``--wire`` where no trace is kept."""
+    from stablecast.errors import InvalidInput
+
+    if wire and where is None:
+        raise InvalidInput(f"--wire is about a trace, and none is kept (accepted: --wire with {option})")

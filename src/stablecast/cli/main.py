@@ -19,6 +19,7 @@ from stablecast.cli.demo import demo_command
 from stablecast.cli.extras import line_of
 from stablecast.cli.holdback import holdback_command
 from stablecast.cli.key import key_command
+from stablecast.cli.lens import lens_command
 from stablecast.cli.node import node_command
 from stablecast.cli.output import (
     FOUND_FAILURE,
@@ -71,6 +72,7 @@ app.command("collect")(collect_command)
 app.command("trim")(trim_command)
 app.command("audit")(audit_command)
 app.command("report")(report_command)
+app.command("lens")(lens_command)
 app.command("demo")(demo_command)
 app.command("node")(node_command)
 app.command("top")(top_command)

@@ -15,6 +15,8 @@ from stablecast.cli.live_options import (
     FanOutOption,
     ProtocolOption,
     SetOption,
+    WireOption,
+    check_wire,
 )
 from stablecast.cli.output import WRONG_USAGE, complain
 
@@ -75,6 +77,7 @@ def node_command(
         ),
     ] = None,
     trace: Annotated[Path | None, typer.Option(help="New file for events.", show_default=False)] = None,
+    wire: WireOption = False,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Bind other addresses than loopback without a key.")
     ] = False,
@@ -97,6 +100,7 @@ def node_command(
 
     if no_receives and receives:
         raise InvalidInput("--no-receives and --receives exclude each other (accepted: one of them)")
+    check_wire(wire, trace)
     settings: dict[str, Any] = {
         "bind": bind,
         "seeds": tuple(seed or ()),
@@ -123,7 +127,7 @@ def node_command(
     words += ["--delivery", delivery] if delivery != "reliable" else []
     words += ["--key-file", str(key_file)] if key_file is not None else []
     words += ["--insecure"] if insecure else []
-    log = _log(trace)
+    log = _log(trace, wire=wire)
     session = NodeSession(
         group, settings, command=shlex.join([*words, "--seed"]), log=log, stay=stay, as_json=as_json
     )
@@ -164,7 +168,7 @@ def _token(metrics: str | None, file: Path | None) -> str | None:
     return read_token(file)
 
 
-def _log(file: Path | None) -> EventLog | None:
+def _log(file: Path | None, *, wire: bool) -> EventLog | None:
     from stablecast.trace.log import EventLog
 
-    return None if file is None else EventLog(file)
+    return None if file is None else EventLog(file, wire=wire)

@@ -42,6 +42,16 @@ Trace = Annotated[
 ]
 
 
+Wire = Annotated[
+    bool,
+    typer.Option(
+        "--wire",
+        help="With --trace: also write what is transmitted, what arrives, and which timers go off.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
 class SimulateCommand(TyperCommand):
     """Stands for the command of the protocol that the arguments name, and becomes it when it is called."""
 
@@ -104,6 +114,7 @@ def _command_for_live(args: list[str]) -> Any:
     parameters += [
         *map(declared_option, options.values()),
         declared_parameter("trace", simulate_live.Trace, None),
+        declared_parameter("wire", simulate_live.Wire, False),
     ]
 
     def command(**given: Any) -> int:
@@ -142,9 +153,8 @@ def _made(text: str, options: Iterable[Option]) -> Any:
         return run(given)
 
     parameters = [declared_parameter("protocol", Protocol), *map(declared_option, options)]
-    return declared_command(
-        "simulate", command, text, [*parameters, declared_parameter("trace", Trace, None)]
-    )
+    output = [declared_parameter("trace", Trace, None), declared_parameter("wire", Wire, False)]
+    return declared_command("simulate", command, text, [*parameters, *output])
 
 
 def run(given: dict[str, Any]) -> int:
@@ -154,14 +164,15 @@ def run(given: dict[str, Any]) -> int:
     from stablecast.simulate.compiled import is_compiled
     from stablecast.simulate.options import Options
 
-    trace, as_json = given.pop("trace", None), given.pop("as_json", False)
+    trace, wire, as_json = given.pop("trace", None), given.pop("wire", False), given.pop("as_json", False)
     options = Options(**given)
     protocol = find_protocol(options.protocol)
     with naming_lines(protocol.file):
         setup = options.setup()
+        _check_trace(setup, trace, wire=wire)
         if not is_compiled(protocol):
             print(f"# compiling {protocol.name}'s loop, once: up to a minute", file=sys.stderr, flush=True)
-        result = _run(setup, trace, shown=not as_json)
+        result = _run(setup, trace, wire=wire, shown=not as_json)
     if as_json:
         print(json.dumps(result.as_json()))
     else:
@@ -184,23 +195,33 @@ def _remedy(protocol: Any) -> str:
     return " or ".join([*resends, "--retry-ms"])
 
 
-def _run(setup: Setup, trace: Path | None, *, shown: bool) -> Result:
-    from stablecast.errors import InvalidInput
+def _run(setup: Setup, trace: Path | None, *, wire: bool, shown: bool) -> Result:
     from stablecast.simulate import simulate
 
     what = f"{setup.protocol_name} on {setup.topology.label}"
     with SimulationProgress(what, executions=setup.execution_count, shown=shown) as progress:
         if trace is None:
             return simulate(setup, progress=progress)
-        if setup.traffic.messages == 0:
-            raise InvalidInput("--trace needs data traffic (give --messages above 0)")
-        if setup.faulty:
-            raise InvalidInput("--trace does not write who comes and goes yet (leave out --faults)")
-        if setup.audiences:
-            raise InvalidInput("--trace does not write whom a message is for (leave out --receivers)")
         from stablecast.simulate.tracing import simulate_with_trace
 
-        return simulate_with_trace(setup, trace, progress=progress)
+        return simulate_with_trace(setup, trace, progress=progress, wire=wire)
+
+
+def _check_trace(setup: Setup, trace: Path | None, *, wire: bool) -> None:
+    from stablecast.errors import InvalidInput
+
+    if trace is None:
+        if wire:
+            raise InvalidInput("--wire is about a trace (give --trace FILE)")
+        return
+    if setup.traffic.messages == 0 and not wire:
+        raise InvalidInput(
+            "--trace needs data traffic (give --messages above 0, or --wire for the protocol's own messages)"
+        )
+    if setup.faulty:
+        raise InvalidInput("--trace does not write who comes and goes yet (leave out --faults)")
+    if setup.audiences:
+        raise InvalidInput("--trace does not write whom a message is for (leave out --receivers)")
 
 
 def _show(result: Result) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stablecast.cli.live_options import check_wire
 from stablecast.cli.output import DONE, FOUND_FAILURE, SimulationProgress, complain
 
 if TYPE_CHECKING:
@@ -38,6 +39,14 @@ Trace = Annotated[
         show_default=False,
     ),
 ]
+Wire = Annotated[
+    bool,
+    typer.Option(
+        "--wire",
+        help="Also write into the trace what is transmitted, what arrives, and which timers go off.",
+        rich_help_panel="Output",
+    ),
+]
 
 
 def named_protocol(args: list[str]) -> str | None:
@@ -56,10 +65,12 @@ def run(given: dict[str, Any]) -> int:
     from stablecast.simulate.live.run import simulate_live
 
     trace, as_json = given.pop("trace", None), given.pop("as_json", False)
+    wire = given.pop("wire", False)
+    check_wire(wire, trace)
     setup = live_setup({name: value for name, value in given.items() if value is not None})
     what = f"{setup.options.protocol_name} on {setup.topology.label}"
     with SimulationProgress(what, executions=0, shown=not as_json) as progress:
-        result = simulate_live(setup, progress=progress.of_group, trace=trace)
+        result = simulate_live(setup, progress=progress.of_group, trace=trace, wire=wire)
     if as_json:
         print(json.dumps(result.to_dict()))
     else:

@@ -38,6 +38,7 @@ from stablecast.engine.results import Delivery, Event, QueueFull
 from stablecast.engine.rows import Row
 from stablecast.engine.sealing import SEALED, Sealing
 from stablecast.engine.stats import Releases
+from stablecast.engine.timers import timers
 from stablecast.engine.views import Views
 from stablecast.membership.actions import JoinFailed, Left, Randomness
 from stablecast.membership.view import FROM_ALL, Address, View
@@ -77,8 +78,8 @@ class Engine:
         The time in seconds, from any beginning; it never goes back.
     keyring
         The group's keys, if it has some.
-    traces
-        Whether rows are wanted.
+    traces, wire
+        Whether rows are wanted, and whether those of a wire trace.
     time_offset_s
         What makes the engine's time the time of day, in rows.
     sealing
@@ -97,6 +98,7 @@ class Engine:
         now: float,
         keyring: Keyring | None = None,
         traces: bool = False,
+        wire: bool = False,
         time_offset_s: float = 0.0,
         sealing: Sealing = SEALED,
         ip_multicast: bool = False,
@@ -109,6 +111,7 @@ class Engine:
             now=now,
             keyring=keyring,
             traces=traces,
+            wire=wire,
             time_offset_s=time_offset_s,
             sealing=sealing,
         )
@@ -119,6 +122,8 @@ class Engine:
         self.options, self.session = options, process.me.session
         self.agreement, self.mail, self.own = self.views.agreement, process.mail, process.own
         self.counters, self.backlog, self.tracing = process.counters, process.backlog, process.tracing
+        self.wire = process.wire
+        """What writes down datagrams and timers, if anything does."""
         self.reads_time_of_day = options.choice is not None and options.choice.reads_time_of_day
         self._care, self._fetches, self._names = process.care, process.fetches, process.names
 
@@ -176,9 +181,7 @@ class Engine:
 
     def output(self) -> Output:
         """Return what is to be done since the last call."""
-        rows: list[Row] = []
-        if self.tracing is not None and self.tracing.rows:
-            rows, self.tracing.rows = self.tracing.rows, []
+        rows = [] if self.tracing is None else self.tracing.take()
         out = self.mail.out
         datagrams, out.datagrams = out.datagrams, []
         deliveries, is_full = self.backlog.hand_over()
@@ -283,11 +286,16 @@ class Engine:
 
     def receive(self, batch: list[tuple[bytes, Address]], now: float) -> None:
         """Take in datagrams that came together, each with its sender's address."""
+        if self.wire is not None:
+            self.wire.now = now
         self._reception.receive(batch, now)
         self._after(now)
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""
+        if self.wire is not None:
+            self.wire.now = now
+            self.wire.go_off()
         due = self.agreement.next_timer()
         if due is not None and now >= due:
             self.views.do(self.agreement.handle_timer(now), now)
@@ -313,6 +321,8 @@ class Engine:
 
     def _after(self, now: float) -> None:
         """Let go and send: the end of every entry."""
+        if self.wire is not None:
+            self.wire.now = now
         here = self._host.in_view
         if here is not None:
             if here.tracker.rose:
@@ -328,3 +338,5 @@ class Engine:
         if self.mail.out.has_data:
             self.views.send_data(now)
         self.mail.out.flush(here)
+        if self.wire is not None:
+            self.wire.end_call(timers(self.agreement, self.mail.out, self._fetches, here))

@@ -10,6 +10,7 @@ from stablecast.engine.pieces import Pieces
 from stablecast.engine.sealing import AnySeal, Unpack
 from stablecast.engine.stats import Counters
 from stablecast.engine.wire import EVERYONE, AnyFrame, Piece, WholeFrame, decode
+from stablecast.engine.wire_tracing import WireTracing
 from stablecast.membership.view import Address, format_address
 
 MILESTONES = frozenset(10**digits for digits in range(19))
@@ -38,6 +39,8 @@ class Incoming:
         self._counters = counters
         self._who = who
         self._pieces = Pieces()
+        self.wire: WireTracing | None = None
+        """Who writes down what comes, if anybody does."""
 
     def open(self, datagram: bytes, address: Address) -> tuple[int, list[AnyFrame]] | None:
         """Return who sealed a datagram, and its frames; None if it is refused or for somebody else."""
@@ -53,6 +56,8 @@ class Incoming:
         if to not in (EVERYONE, self._seal.session):
             self._counters.misdirected += 1
             return None
+        if self.wire is not None:
+            self.wire.came(opened.session, to, frames, datagram, address)
         return opened.session, frames
 
     def whole(self, frames: list[AnyFrame], session: int) -> list[WholeFrame]:

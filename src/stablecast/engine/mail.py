@@ -17,6 +17,7 @@ from stablecast.engine.sealing import Sealing
 from stablecast.engine.stats import Counters
 from stablecast.engine.trust import TrustFrame
 from stablecast.engine.wire import EVERYONE, AnyFrame, Hello, Thanks, Welcome, WholeFrame
+from stablecast.engine.wire_tracing import WireTracing
 from stablecast.membership.messages import Refuse
 from stablecast.membership.view import Address, format_address
 
@@ -40,6 +41,8 @@ class Mail:
         The most bytes of a datagram, and of data in a second.
     now
         The time.
+    wire
+        Who writes down what comes and goes, if anybody does.
     """
 
     def __init__(
@@ -55,10 +58,12 @@ class Mail:
         largest: int,
         rate: float,
         now: float,
+        wire: WireTracing | None = None,
     ) -> None:
         self.seal = sealing.seal(group, session, keyring)
         self.out = Outgoing(self.seal, counters, largest=largest, rate=rate, now=now)
         self._in = Incoming(self.seal, counters, who, unpack=sealing.unpack)
+        self._in.wire = self.out.wire = wire
         self._introductions = Introductions(session, secret, self.seal)
         self.known = self._introductions.known
         """Who is trusted, and whom this process gives up."""

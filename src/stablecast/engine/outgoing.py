@@ -17,6 +17,7 @@ from stablecast.engine.pieces import cut
 from stablecast.engine.sealing import AnySeal, room_in
 from stablecast.engine.stats import Counters
 from stablecast.engine.wire import AnyFrame, encode, pack_encoded
+from stablecast.engine.wire_tracing import WireTracing
 from stablecast.membership.messages import Trial, TrialPassed
 from stablecast.membership.view import Address
 from stablecast.multicast.flow import Pacer
@@ -42,6 +43,8 @@ class Outgoing:
     def __init__(self, seal: AnySeal, counters: Counters, *, largest: int, rate: float, now: float) -> None:
         self.datagrams: list[Datagram] = []
         """What is to be sent, in this order."""
+        self.wire: WireTracing | None = None
+        """Who writes down what goes, if anybody does."""
         self._seal = seal
         self._counters = counters
         self._pacer = Pacer(rate, now)
@@ -54,7 +57,7 @@ class Outgoing:
 
     def data(self, run: Run) -> None:
         """Have a run of this member's messages sent to all who receive them."""
-        packed = encode(run)
+        packed = self._packed(run)
         self._counters.data_bytes += len(packed)
         self._data.append(packed)
 
@@ -68,22 +71,25 @@ class Outgoing:
 
     def _counted(self, frame: AnyFrame) -> bytes:
         """Return a frame packed, and count it: data that does not go out by itself is a repair."""
-        packed = encode(frame)
+        packed = self._packed(frame)
         if isinstance(frame, Data | Fragment):
             self._counters.repair_bytes += len(packed)
         else:
             self._counters.control_bytes += len(packed)
         return packed
 
+    def _packed(self, frame: AnyFrame) -> bytes:
+        return encode(frame) if self.wire is None else self.wire.made(encode(frame))
+
     def to_audience(self, frame: AnyFrame) -> None:
         """Have a frame sent to all members of the view that receive from this one."""
-        packed = encode(frame)
+        packed = self._packed(frame)
         self._counters.control_bytes += len(packed)
         self._for_audience.append(packed)
 
     def to_address(self, frame: AnyFrame, address: Address, session: int) -> None:
         """Have a frame sent to a process; a trial of the way fills its datagram."""
-        packed = encode(self._filled(frame) if isinstance(frame, Trial | TrialPassed) else frame)
+        packed = self._packed(self._filled(frame) if isinstance(frame, Trial | TrialPassed) else frame)
         self._counters.control_bytes += len(packed)
         self._for_address.setdefault((address, session), []).append(packed)
 
@@ -112,6 +118,8 @@ class Outgoing:
         self._counters.passed_on_bytes += size
         self._pacer.sent(size)
         self.datagrams.append(Datagram(datagram, to, False))
+        if self.wire is not None:
+            self.wire.passed_on(datagram)
 
     def flush(self, here: InView | None) -> None:
         """Let the frames go that have gathered, as many in a datagram as fit."""
@@ -134,20 +142,27 @@ class Outgoing:
                 for rank, frames in by_rank.items():
                     to = here.view.members[rank]
                     for group in self._fitted(frames):
-                        self._send(group, [to.address], to.session)
+                        self._send(group, to.address, to.session)
 
     def _flush_addresses(self) -> None:
         waiting, self._for_address = self._for_address, {}
         for (address, session), frames in waiting.items():
             for group in self._fitted(frames):
-                self._send(group, [address], session)
+                self._send(group, address, session)
 
-    def _send(self, frames: list[bytes], to: Sequence[Address], session: int) -> None:
-        self.datagrams.append(Datagram(self._seal.close(pack_encoded(frames, session)), to, False))
+    def _send(self, frames: list[bytes], to: Address, session: int) -> None:
+        inside = pack_encoded(frames, session)
+        datagram = self._seal.close(inside)
+        self.datagrams.append(Datagram(datagram, [to], False))
+        if self.wire is not None:
+            self.wire.sent(datagram, inside, frames, to)
 
     def _send_all(self, frames: list[bytes], route: Route) -> None:
         inside = pack_encoded([route.mark, *frames] if route.mark else frames)
-        self.datagrams.append(Datagram(self._seal.close(inside), route.to, True))
+        datagram = self._seal.close(inside)
+        self.datagrams.append(Datagram(datagram, route.to, True))
+        if self.wire is not None:
+            self.wire.sent(datagram, inside, frames, None)
 
     def _filled(self, frame: Trial | TrialPassed) -> Trial | TrialPassed:
         """Return a trial with as much padding as fits into a datagram."""

@@ -17,6 +17,7 @@ from stablecast.engine.own import Own
 from stablecast.engine.sealing import Sealing
 from stablecast.engine.stats import Counters
 from stablecast.engine.tracing import Tracing
+from stablecast.engine.wire_tracing import WireTracing
 from stablecast.membership.actions import Randomness
 from stablecast.membership.view import Address, MemberInfo
 from stablecast.multicast.round_trips import RoundTrips
@@ -36,6 +37,8 @@ class Process:
     backlog: Backlog
     """What the application has not read yet."""
     tracing: Tracing | None
+    wire: WireTracing | None
+    """The same, if it also tells datagrams and timers."""
     names: Names
     care: Care
     """Who is silent or slow, and what is done about it."""
@@ -55,6 +58,7 @@ class Process:
         now: float,
         keyring: Keyring | None,
         traces: bool,
+        wire: bool,
         time_offset_s: float,
         sealing: Sealing,
     ) -> Self:
@@ -74,6 +78,7 @@ class Process:
             sends=options.sends,
             receives=options.patterns,
         )
+        wired = WireTracing(time_offset_s, options, me) if wire else None
         mail = Mail(
             f"{options.group}/{name}",
             group=options.group,
@@ -85,6 +90,7 @@ class Process:
             largest=largest,
             rate=options.rate_bytes_per_s,
             now=now,
+            wire=wired,
         )
         own = Own(
             me.label,
@@ -101,7 +107,8 @@ class Process:
             mail,
             own,
             backlog=Backlog(options.queue_messages),
-            tracing=Tracing(time_offset_s) if traces else None,
+            tracing=Tracing(time_offset_s) if traces and not wire else wired,
+            wire=wired,
             names=names,
             care=Care(options.group, options.slow),
             trips=trips,

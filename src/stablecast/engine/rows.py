@@ -1,12 +1,14 @@
 """Rows of a trace, as an engine hands them over: what happened to which messages, at which time.
 
 The fields of a row are the arguments, in order, of the method that writes it
-(:class:`stablecast.trace.log.EventLog`).
+(:class:`stablecast.trace.log.EventLog`).  Rows of a wire trace go to a log that takes them (``WireLog``).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
+
+from stablecast.trace.wire_event import WireEvent
 
 
 class SendRow(NamedTuple):
@@ -61,7 +63,14 @@ class ChangeRow(NamedTuple):
     time_us: int
 
 
-Row = SendRow | ReceiveRow | StableRow | ReleaseRow | ChangeRow
+class StepRow(NamedTuple):
+    """The rows that follow belong to this step of their member."""
+
+    number: int | None
+    """None for rows that are about another member."""
+
+
+Row = SendRow | ReceiveRow | StableRow | ReleaseRow | ChangeRow | StepRow | WireEvent
 
 
 class Log(Protocol):
@@ -90,8 +99,18 @@ class Log(Protocol):
         """Have everything written."""
 
 
+class WireLog(Log, Protocol):
+    """What writes a wire trace."""
+
+    def step(self, number: int | None) -> None:
+        """What follows belongs to this step of its member."""
+
+    def wire_event(self, event: WireEvent) -> None:
+        """Something went over the wire, or a timer went off."""
+
+
 def put(row: Row, log: Log) -> None:
-    """Hand a row to a log."""
+    """Hand a row to a log, which takes those of a wire trace if the engine makes any."""
     if isinstance(row, ReceiveRow):
         log.receive(*row)
     elif isinstance(row, SendRow):
@@ -100,5 +119,9 @@ def put(row: Row, log: Log) -> None:
         log.release(*row)
     elif isinstance(row, ChangeRow):
         log.change(*row)
-    else:
+    elif isinstance(row, StableRow):
         log.stable(*row)
+    elif isinstance(row, StepRow):
+        cast("WireLog", log).step(row.number)
+    else:
+        cast("WireLog", log).wire_event(row)

@@ -253,6 +253,11 @@ class Seal:
         return window
 
 
+def number_in(datagram: bytes) -> int:
+    """Return which of the datagrams of who sealed it this is, as its header says."""
+    return int(_HEADER.unpack_from(datagram)[3])
+
+
 def derive_cipher(secret: bytes, session: int, info: bytes) -> AESGCM:
     """Return a session's cipher."""
     kdf = HKDF(algorithm=SHA256(), length=32, salt=session.to_bytes(8, "big"), info=info)

@@ -41,6 +41,11 @@ class Tracing:
         """The groups that this process has left with the view that is about to be settled."""
         self._time_offset_s = time_offset_s
 
+    def take(self) -> list[Row]:
+        """Return the rows since the last call."""
+        rows, self.rows = self.rows, []
+        return rows
+
     def time_us(self, now: float) -> int:
         """Return a time as traces have it."""
         return round((now + self._time_offset_s) * 1e6)

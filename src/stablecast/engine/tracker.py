@@ -273,6 +273,16 @@ class Tracker:
             times.append(self._start_due())
         return min(times, default=None)
 
+    def timers(self) -> dict[str, float]:
+        """Return when each of its timers is due: the protocol's own, and the start of an execution."""
+        due = self.machine.next_timer()
+        times = {"protocol": math.inf, "start": math.inf}
+        if due is not None and self._rests_until(due) is not None:
+            times["protocol"] = self._origin + due / PS
+        if not self.protocol.runs.by_timers and self.rank == 0 and self._has_unstable():
+            times["start"] = self._start_due()
+        return times
+
     def _rests_until(self, due: int) -> int | None:
         at = self._origin + due / PS
         return due if at <= self._awake_until or self._has_unstable() else None

@@ -54,5 +54,9 @@ class Untracked:
     def next_timer(self) -> None:
         """Return that there is nothing to do."""
 
+    def timers(self) -> dict[str, float]:
+        """Return that there are no timers."""
+        return {}
+
     def handle_timer(self, now: float) -> None:
         """Do nothing."""

@@ -74,6 +74,8 @@ class Views:
 
     def do(self, actions: list[Action], now: float) -> None:
         """Do what the agreement on views asks for."""
+        if self._process.wire is not None:
+            self._process.wire.now = now
         waiting = deque(actions)
         while waiting:
             match waiting.popleft():

@@ -314,6 +314,7 @@ class Joining:
             now=transport.now(),
             keyring=settings.keyring,
             traces=settings.trace is not None,
+            wire=getattr(settings.trace, "wire", False),
             time_offset_s=offset,
             ip_multicast=transport.has_ip_multicast,
         )

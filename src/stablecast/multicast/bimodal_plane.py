@@ -223,6 +223,10 @@ class BimodalPlane(DataPlane):
         due = min((stream.gaps.next_at for stream in self._lacking.values()), default=NEVER)
         return min(due, self._give_up_at, answers)
 
+    def timers(self) -> dict[str, float]:
+        """Return when each of its timers is due: the next round, repairs that wait, the end of the view."""
+        return {"round": self.next_timer(), "repair": self._repair.next_timer()}
+
     def handle_timer(self, now: float) -> None:
         """Begin a round; while the view ends, ask for what is missing, or give it up."""
         self._repair.handle_timer(now)

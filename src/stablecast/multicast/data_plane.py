@@ -9,6 +9,7 @@ and nobody waits for it: where members report what they have, it counts as havin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import compress
@@ -419,6 +420,11 @@ class DataPlane:
             if due < at:
                 at = due
         return at
+
+    def timers(self) -> dict[str, float]:
+        """Return when each of its timers is due: requests, repairs that wait, telling what was sent."""
+        asks = min((stream.gaps.next_at for stream in self._lacking.values()), default=math.inf)
+        return {"nak": asks, "repair": self._repair.next_timer(), "sent": self._announcing.due}
 
     def handle_timer(self, now: float) -> None:
         """Ask for what is missing, and say how much was sent, if it is time to."""

@@ -137,7 +137,12 @@ class Dashboard:
             page = await asyncio.to_thread(self._lens.page, request.query.get("message", ""))
         except StablecastError as error:
             return web.Response(status=404, text=f"{error}\n")
-        return web.Response(text=page, content_type="text/html", headers=_headers(LENS_POLICY))
+        except ModuleNotFoundError as error:
+            why = f"a lens needs {error.name}, not installed (pip install 'stablecast[collect]')"
+            return web.Response(status=404, text=f"{why}\n")
+        return web.Response(
+            body=page, content_type="text/html", charset="utf-8", headers=_headers(LENS_POLICY)
+        )
 
 
 async def _next(reader: asyncio.Queue[bytes | None]) -> bytes | None:

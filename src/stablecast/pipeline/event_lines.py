@@ -1,19 +1,24 @@
-"""Turn lines of traces into columns, strictly: a line is one event of the schema, or it is a bad one."""
+"""Turn lines of traces into columns, strictly: a line is one event of the schema, or it is a bad one.
+
+Lines of wire traces have more fields; those of further kinds are checked like all others, and left out.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import IO, Annotated, Any, ClassVar
+from typing import IO, Annotated, Any, ClassVar, get_args
 
 import msgspec
 import pyarrow as pa
 
 from stablecast.errors import InvalidInput
 from stablecast.pipeline.tail import Piece
-from stablecast.trace.schema import COLUMNS, arrow_schema
+from stablecast.trace.schema import COLUMNS, WIRE_COLUMNS, WIRE_KINDS, WIRE_NAMES, arrow_schema
 
 BLOCK_BYTES = 1 << 20
 """Read at a time; about 8,000 events, which become a batch."""
@@ -75,6 +80,30 @@ class _Fail(_OfMember, tag="fail"):
 _Event = _Send | _Receive | _Stable | _Release | _Join | _Leave | _Fail
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Event)
 
+_WIRE_MARK = f'"{WIRE_COLUMNS[0]}":'.encode()
+"""What lines of wire traces have in them; where a name contains it, decoding takes longer, and no more."""
+
+
+def _with_more_fields(kind: str, base: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    more: list[tuple[str, Any, None]] = [
+        (name, (str if name in WIRE_NAMES else _Long) | None, None) for name in WIRE_COLUMNS
+    ]
+    return msgspec.defstruct(
+        f"Wire{kind.title()}",
+        more,
+        bases=(base,),
+        namespace={"kind": kind, "__annotations__": {"kind": ClassVar[str]}},
+        tag_field="kind",
+        tag=kind,
+        forbid_unknown_fields=True,
+        gc=False,
+    )
+
+
+_wire_types = [_with_more_fields(event.kind, event) for event in get_args(_Event)]
+_wire_types += [_with_more_fields(kind, _OfMember) for kind in WIRE_KINDS]
+_wire_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(reduce(or_, _wire_types))
+
 
 @dataclass
 class _Bad:
@@ -100,7 +129,10 @@ def read_pieces(pieces: Iterable[Piece], schema: pa.Schema | None = None, *, on_
     for piece in pieces:
         bad = _Bad()
         for at, block in _blocks(piece):
-            events = _decode(piece, at, block, bad, on_bad)
+            is_wire = _WIRE_MARK in block
+            events = _decode(piece, at, block, bad, on_bad, _wire_decoder if is_wire else _decoder)
+            if is_wire:
+                events = [event for event in events if event.kind not in WIRE_KINDS]
             if events:
                 yield _batch(events, columns)
         if bad.count:
@@ -150,25 +182,29 @@ def _replaced(piece: Piece, position: int) -> InvalidInput:
     )
 
 
-def _decode(piece: Piece, at: int, block: bytes, bad: _Bad, on_bad: str) -> list[Any]:
+def _decode(
+    piece: Piece, at: int, block: bytes, bad: _Bad, on_bad: str, decoder: msgspec.json.Decoder[Any]
+) -> list[Any]:
     try:
-        events: list[Any] = _decoder.decode_lines(block)
+        events: list[Any] = decoder.decode_lines(block)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return _one_by_one(piece, at, block, bad, on_bad)
+        return _one_by_one(piece, at, block, bad, on_bad, decoder)
     # The decoder also takes events that share a line, or go over several.
     begun = block.startswith(b"{") + block.count(b"\n{")
     if len(events) == begun == block.count(b"\n"):
         return events
-    return _one_by_one(piece, at, block, bad, on_bad)
+    return _one_by_one(piece, at, block, bad, on_bad, decoder)
 
 
-def _one_by_one(piece: Piece, at: int, block: bytes, bad: _Bad, on_bad: str) -> list[Any]:
+def _one_by_one(
+    piece: Piece, at: int, block: bytes, bad: _Bad, on_bad: str, decoder: msgspec.json.Decoder[Any]
+) -> list[Any]:
     """Decode line by line, which is slower and finds the bad ones; empty lines are none."""
     events = []
     for line in block.split(b"\n")[:-1]:
         if line.strip():
             try:
-                events.append(_decoder.decode(line))
+                events.append(decoder.decode(line))
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 reason = f"byte {at}: {error}"
                 if on_bad == "fail":

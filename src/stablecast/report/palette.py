@@ -20,6 +20,8 @@ Dash = Literal["solid", "dash", "dot", "dashdot"]
 # since one cannot be seen on a dark background and the other not on white; a grey reads on both.
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, GREY = "#E69F00", "#56B4E9", "#868686"
+INK = "#1d2329"
+"""Of the one thing that stands out in print."""
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY)
 MARKERS: tuple[Marker, ...] = (
     *("circle", "square", "triangle-up", "diamond", "cross"),
@@ -92,6 +94,19 @@ MESSAGES = {
     "NULL": Look(GREEN, "circle", "dashdot"),
     "acknowledgement": Look(VERMILLION, "circle", "dash"),
     "lost": Look(GREY, "circle", "dot"),
+    # As traces call them.
+    "DATA": Look(BLUE, "circle"),
+    "delivery": Look(BLUE, "circle"),
+    "REPAIR": Look(ORANGE, "circle", "dash"),
+    "NAK": Look(VERMILLION, "circle", "dash"),
+    "START": Look(GREEN, "circle"),
+    "ACK": Look(PURPLE, "circle"),
+    "INFO": Look(SKY, "circle", "dashdot"),
+    "GOSSIP": Look(PURPLE, "circle"),
+    "SENT": Look(GREY, "circle", "dash"),
+    "HEARTBEAT": Look(GREY, "circle", "dot"),
+    "ALIVE": Look(GREY, "circle", "dot"),
+    "critical path": Look(INK, "circle"),
 }
 
 

@@ -37,7 +37,6 @@ from stablecast.compiling.view_calls import letter_of
 from stablecast.compiling.views import ARRAY, NOTHING, RECEIVED, SAME, Rows
 from stablecast.frontier import copy_into, raise_to
 from stablecast.protocols.contract.kernels import AS_IT_IS, CHANGE_STATUS, GROUP
-from stablecast.protocols.layers.succession import REIGN, coordinator_of
 from stablecast.simulate.chance import OMISSION_STREAM, uniform
 from stablecast.simulate.changes import pack_changes, take_changes
 from stablecast.simulate.channels import is_connecting, note_counted, note_opened
@@ -47,16 +46,12 @@ from stablecast.simulate.checks import (
     check_declaration,
     is_required,
 )
+from stablecast.simulate.executions import ordinal
 from stablecast.simulate.queues import ROW_ITSELF, new_message, release_slot, take_slot
 from stablecast.simulate.riding import finds_ride, overtakes
 from stablecast.simulate.state import Sim
-from stablecast.simulate.traffic import (
-    HANDLE_EVENT,
-    add_rider,
-    note,
-    post_riders,
-    release_declared,
-)
+from stablecast.simulate.trace_rows import HANDLE_EVENT, note
+from stablecast.simulate.traffic import add_rider, post_riders, release_declared
 from stablecast.simulate.wires import post
 
 IntArray = NDArray[np.integer[Any]]
@@ -75,17 +70,6 @@ def note_handling(sim: Sim, member: int, message: int, now: int) -> None:
     if sim.wire_log:
         kind, source = sim.messages[message].kind, sim.messages[message].source
         note(sim, HANDLE_EVENT, now, member, source, execution, kind)
-
-
-@kernel
-def ordinal(sim: Sim, execution: int) -> int:
-    """Return which of all executions one is, from the number that its coordinator gave it.
-
-    An execution that a successor begins in place of one that was running counts as the same.
-    """
-    if not sim.successors:
-        return int(execution)
-    return int(execution % REIGN + sim.members[coordinator_of(execution)].ahead)
 
 
 @kernel
@@ -140,6 +124,8 @@ def after_kernel(sim: Sim, member: int, depth: int, now: int) -> None:
         sim.counts.violation = TOO_MANY_SENDS
         sim.counts.violation_member = member
     if marks.timer != AS_IT_IS:
+        if sim.wire and marks.timer != sim.members[member].protocol_at:
+            sim.timer_set_at[member] = now
         sim.members[member].protocol_at = marks.timer
     arrays = 0
     for k in range(marks.sends):

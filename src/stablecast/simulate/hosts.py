@@ -28,6 +28,7 @@ from stablecast.simulate.packets import (
 )
 from stablecast.simulate.queues import RECEIVE, heap_push, new_packet, put
 from stablecast.simulate.state import Sim
+from stablecast.simulate.way_times import follow, serve
 
 
 @inlined
@@ -79,6 +80,8 @@ def give_to_host(sim: Sim, server: int, packet: int, job: int, now: int) -> None
             put_train_at_host(sim, server, packet, now)
         return
     cost_ps = job_cost_ps(sim, job, packet_bytes(sim, packet))
+    if sim.wire:
+        serve(sim, packet, cost_ps)
     message = sim.messages[sim.packets[packet].message]
     sim.host_ps[message.kind] += cost_ps
     if message.carried > 0:
@@ -128,8 +131,12 @@ def delay_train_at_host(sim: Sim, server: int, packet: int, now: int) -> None:
     message, job = sim.packets[packet].message, sim.packets[packet].job
     last = new_packet(sim, message, job, sim.messages[message].parts - 1)
     sim.packets[last].dest = sim.packets[packet].dest
+    last_ps = job_cost_ps(sim, job, packet_bytes(sim, last))
+    if sim.wire:
+        follow(sim, last, packet)
+        serve(sim, last, last_ps)
     put_by_time(sim, server, packet, now + job_cost_ps(sim, job, part_bytes(sim, message, 0)))
-    put_by_time(sim, server, last, now + job_cost_ps(sim, job, packet_bytes(sim, last)))
+    put_by_time(sim, server, last, now + last_ps)
 
 
 @kernel

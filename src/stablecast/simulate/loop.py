@@ -72,7 +72,7 @@ from stablecast.simulate.faults import (
 )
 from stablecast.simulate.hosts import member_at, receive_at_host
 from stablecast.simulate.network import PURE_DELAY
-from stablecast.simulate.packets import is_whole, split_first
+from stablecast.simulate.packets import is_whole, new_copy, split_first
 from stablecast.simulate.queues import (
     GROUP,
     LOST,
@@ -83,11 +83,12 @@ from stablecast.simulate.queues import (
     free_packet,
     heap_pop,
     heap_push,
-    new_packet,
     take_first,
 )
 from stablecast.simulate.starts import is_left_over, joins_at_start, set_timer, start_is_due, succeeds
 from stablecast.simulate.state import DATA, PRESSURE, Sim
+from stablecast.simulate.timer_rows import note_timers
+from stablecast.simulate.trace_rows import begin_arrival, begin_step, note_arrive
 from stablecast.simulate.traffic import hand_over, handle_data, handle_deadlines, post_data
 from stablecast.simulate.wires import (
     forward,
@@ -238,6 +239,8 @@ def strike(sim: Sim, rows: Rows, number: int, now: int) -> None:
     sim.ctl.now = now
     sim.counts.struck_faults += 1
     i = sim.faults[number].member
+    if sim.wire:
+        begin_step(sim, i)
     if sim.faults[number].what == JOIN:
         sim.members[i].alive = 1
         if sim.book < 0:
@@ -295,9 +298,13 @@ def handle(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> 
     if sim.faulty and is_cut_off(sim, i, sim.messages[message].source):
         free_packet(sim, packet)
         return
+    if sim.wire:
+        begin_arrival(sim, i, packet)
     kind, column = sim.messages[message].kind, sim.messages[message].column
     before = sim.received[i, column] if kind == DATA else 0
     if kind < DATA:
+        if sim.wire:
+            note_arrive(sim, i, message, False, now)
         handle_protocol(sim, rows, i, message, now)
     elif handle_data(sim, i, message, now):
         if sim.hears and sim.messages[message].source != i:
@@ -307,6 +314,8 @@ def handle(sim: Sim, rows: Rows, i: int, packet: int, now: int, timed: bool) -> 
         rider = sim.messages[message].rider
         while rider >= 0:
             if sim.messages[rider].dest == GROUP or sim.messages[rider].dest == i:
+                if sim.wire:
+                    note_arrive(sim, i, rider, True, now)
                 handle_protocol(sim, rows, i, rider, now)
             rider = sim.messages[rider].next
         if i == sim.counts.starter and sim.trigger == PRESSURE:
@@ -334,7 +343,7 @@ def arrive(sim: Sim, rows: Rows, link: int, packet: int, now: int, timed: bool) 
             if sim.nodes[node].member < 0:
                 route(sim, node, packet, now)
                 return
-            local = new_packet(sim, message, link, sim.packets[packet].part)
+            local = new_copy(sim, packet, link)
             route(sim, node, packet, now)
     elif sim.member_node[dest] != node:
         route(sim, node, packet, now)
@@ -388,6 +397,8 @@ def ring(sim: Sim, rows: Rows, i: int, now: int) -> None:
     sim.members[i].timer_at = -1
     if not sim.members[i].alive:
         return
+    if sim.wire:
+        note_timers(sim, i, now)
     if sim.members[i].send_at <= now:
         hand_over(sim, i, now)
         if sim.attaches:
@@ -422,9 +433,21 @@ def open_run(sim: Sim, rows: Rows) -> None:
         note_start(sim, 0)
 
 
+@inlined
+def is_trace_full(sim: Sim, trace_min: int) -> bool:
+    """Tell whether the trace has to be taken before the next event."""
+    return bool(trace_min > 0 and sim.trace.shape[0] - sim.counts.traced < trace_min)
+
+
 @kernel
 def enter(
-    sim: Sim, rows: Rows, packets_min: int, messages_min: int, slots_min: int, tallies_min: int
+    sim: Sim,
+    rows: Rows,
+    packets_min: int,
+    messages_min: int,
+    slots_min: int,
+    tallies_min: int,
+    trace_min: int,
 ) -> bool:
     """Open the run and let all members come in; tell whether there was room for all of them so far.
 
@@ -442,6 +465,8 @@ def enter(
         if sim.ctl.free_slots < slots_min or sim.heap.size - sim.ctl.heap < packets_min + TOP + 8:
             return False
         if sim.mtu_bytes > 0 and sim.ctl.free_tallies < tallies_min:
+            return False
+        if is_trace_full(sim, trace_min):
             return False
         i = counts.entered - 1
         if sim.members[i].alive:
@@ -476,8 +501,8 @@ def run(
     counts = sim.counts
     if events_max == 0:
         return PAUSED
-    if not enter(sim, rows, packets_min, messages_min, slots_min, tallies_min):
-        return MORE_ROOM
+    if not enter(sim, rows, packets_min, messages_min, slots_min, tallies_min, trace_min):
+        return TRACE_FULL if is_trace_full(sim, trace_min) else MORE_ROOM
     routers = sim.link_count
     hosts = routers + sim.node_count
     detours = hosts + sim.host_count
@@ -496,7 +521,7 @@ def run(
             return MORE_ROOM
         if cut and sim.ctl.free_tallies < tallies_min:
             return MORE_ROOM
-        if trace_min > 0 and sim.trace.shape[0] - counts.traced < trace_min:
+        if is_trace_full(sim, trace_min):
             return TRACE_FULL
         counts.events += 1
         now = sim.heap[TOP].at

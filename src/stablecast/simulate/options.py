@@ -36,7 +36,7 @@ from stablecast.simulate.topologies.registry import PAPER_COSTS, TOPOLOGIES, Sha
 from stablecast.simulate.topologies.registry import topology as make_topology
 
 PROTOCOL = "protocol"
-RESERVED = {PROTOCOL, "help", "json", "trace"}
+RESERVED = {PROTOCOL, "help", "json", "trace", "wire"}
 """Names of what else the command line takes."""
 PRESET = "lan1997"
 

@@ -35,6 +35,7 @@ from stablecast.simulate.queues import (
     take_first,
 )
 from stablecast.simulate.state import Sim
+from stablecast.simulate.way_times import follow, serve, set_out
 
 ALL = -1
 """In place of the number of a part: all parts of the message."""
@@ -134,7 +135,19 @@ def is_whole(sim: Sim, member: int, packet: int) -> bool:
 def new_train(sim: Sim, message: int, job: int) -> int:
     """Make a record for all packets of a message."""
     part = ALL if sim.mtu_bytes > 0 and sim.messages[message].parts > 1 else 0
-    return new_packet(sim, message, job, part)
+    packet = new_packet(sim, message, job, part)
+    if sim.wire:
+        set_out(sim, packet)
+    return packet
+
+
+@inlined
+def new_copy(sim: Sim, packet: int, job: int) -> int:
+    """Make a packet like another one, which goes on by another way."""
+    copy = new_packet(sim, sim.packets[packet].message, job, sim.packets[packet].part)
+    if sim.wire:
+        follow(sim, copy, packet)
+    return copy
 
 
 @kernel
@@ -161,9 +174,14 @@ def split_first(sim: Sim, server: int) -> int:
         heap_replace_top(sim, sim.packets[packet].at, server)
         single = new_packet(sim, message, job, first)
         sim.packets[single].dest = sim.packets[packet].dest
+        if sim.wire:
+            follow(sim, single, packet)
+            serve(sim, single, job_cost_ps(sim, job, part_bytes(sim, message, first)))
         return int(single)
     if first >= 0:
         sim.packets[packet].part = first
+        if sim.wire:
+            serve(sim, packet, job_cost_ps(sim, job, part_bytes(sim, message, first)))
     if delayed:
         sim.servers[server].head = sim.packets[packet].next
         heap_pop(sim)

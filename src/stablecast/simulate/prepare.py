@@ -22,9 +22,13 @@ from stablecast.simulate.distances import member_distances
 from stablecast.simulate.network import Network, build_network
 from stablecast.simulate.packets import tally_width
 from stablecast.simulate.queues import NEVER, Queues, make_queues
+from stablecast.simulate.room import most_messages
 from stablecast.simulate.senders import sender_columns, sender_intervals_ps, sender_members, sender_messages
 from stablecast.simulate.setup import NEAR, PIGGYBACKS, TRIGGERS, Setup
 from stablecast.simulate.state import PERIODIC, RIDERS_MAX, Feed, Group, Meters, Plan, Sends, Sim
+from stablecast.simulate.timer_rows import TIMERS_MAX
+from stablecast.simulate.trace_rows import PLAIN_COLUMNS, ROW
+from stablecast.simulate.way_times import NO_TIME, Ways, way_lengths
 
 PS_PER_MS = 1000 * PS_PER_US
 PS_PER = {"ms": PS_PER_MS, "us": PS_PER_US}
@@ -34,6 +38,8 @@ WINDOW_BYTES_MAX = 2 << 30
 KEPT_BYTES_MAX = 8 << 30
 """What receivers put together of changed entries; most of it is never touched, and so takes no memory."""
 ATTACHED_BYTES_MAX = 2 << 30
+MESSAGES_AT_FIRST = 1024
+"""Beside one for each member, how many messages there is room for at first."""
 
 
 def place_members(setup: Setup) -> Setup:
@@ -62,7 +68,7 @@ def _near(setup: Setup) -> NDArray[np.int64]:
     return placed_by_distance(neighbours, start, around.distances(), seed=setup.seed)
 
 
-def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) -> Plan:
+def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool, wire: bool = False) -> Plan:
     """Turn a set-up into the loop's constants: knobs under their own names, and what follows from them."""
     traffic = setup.traffic
     derived = {
@@ -100,6 +106,7 @@ def make_plan(setup: Setup, protocol: Protocol, *, trace: bool, wire_log: bool) 
         "group_senders": setup.column_count < setup.sender_count,
         "tracing": trace and traffic.messages > 0,
         "wire_log": wire_log,
+        "wire": wire,
     }
     values = _knob_values(setup.costs, traffic, setup.trigger, setup) | derived
     return Plan(**{constant.name: values[constant.name] for constant in dataclasses.fields(Plan)})
@@ -160,10 +167,10 @@ def initial_received(setup: Setup) -> NDArray[np.int32]:
 
 
 def prepare(
-    setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False
+    setup: Setup, protocol: Protocol, *, trace: bool = False, wire_log: bool = False, wire: bool = False
 ) -> tuple[Sim, Rows]:
     """Allocate and fill everything that the loop needs: the run, and the members as kernels see them."""
-    plan = make_plan(setup, protocol, trace=trace, wire_log=wire_log)
+    plan = make_plan(setup, protocol, trace=trace, wire_log=wire_log, wire=wire)
     net = build_network(setup.topology, setup.costs, setup.routes, setup.multicast_tree)
     lengths = _lengths(setup, protocol, plan)
     members, slots = lengths["members"], lengths["slots"]
@@ -171,7 +178,7 @@ def prepare(
         net.link_count + net.node_count + net.host_count + plan.detours,
         members + len(setup.schedule.faults),
         packets=members + 4096,
-        messages=members + 1024,
+        messages=members + MESSAGES_AT_FIRST,
         slots=slots,
         tallied=tally_width(members, plan.detours) if plan.mtu_bytes else 0,
     )
@@ -180,7 +187,15 @@ def prepare(
     meters = _make_meters(setup, plan, lengths, int(feed.columns.target.sum()))
     rows = _make_rows(setup, protocol, net, lengths)
     group = _make_group(setup, protocol, rows, lengths)
-    return Sim(plan, net, q, group, meters, feed, _make_sends(setup, protocol, rows, group, lengths)), rows
+    sends = _make_sends(setup, protocol, rows, group, lengths)
+    return Sim(plan, net, q, _make_ways(plan, q, members), group, meters, feed, sends), rows
+
+
+def _make_ways(plan: Plan, q: Queues, members: int) -> Ways:
+    ways = allocate(Ways, way_lengths(members, q.packets.size, q.messages.size, wire=plan.wire))
+    for times in (ways.timer_set_at, ways.made_at):
+        times[:] = NO_TIME
+    return ways
 
 
 def _lengths(setup: Setup, protocol: Protocol, plan: Plan) -> dict[str, int]:
@@ -297,11 +312,14 @@ def _silent(feed: Feed) -> Feed:
 
 def _make_meters(setup: Setup, plan: Plan, lengths: dict[str, int], targets: int) -> Meters:
     bounded = 0 < plan.executions < EXECUTIONS_KEPT and plan.retry_ps == 0 and not plan.autonomous
-    rows = trace_burst(plan, targets)
+    rows = trace_burst(setup, plan, targets)
+    # The messages that faults at the start make are told before the loop looks for room.
+    at_start = MESSAGES_AT_FIRST + lengths["members"] if plan.wire else 0
     measured = {
         "executions": (plan.executions if bounded else EXECUTIONS_KEPT) + 1,
         "timed": min(TTS_KEPT, targets),
-        "trace_rows": max(1, 2 * rows, 65536 if rows else 0),
+        "trace_rows": max(1, 2 * rows + at_start, 65536 if rows else 0),
+        "trace_columns": len(ROW) if plan.wire else PLAIN_COLUMNS,
     }
     meters = allocate(Meters, lengths | measured)
     meters.counts.next_start = plan.period_ps if plan.trigger == PERIODIC else 0
@@ -326,12 +344,14 @@ def _place_senders(setup: Setup, plan: Plan, records: Any) -> None:
     records.send_at[senders] = np.arange(senders.size) * setup.traffic.interval_ps // senders.size
 
 
-def trace_burst(plan: Plan, targets: int) -> int:
+def trace_burst(setup: Setup, plan: Plan, targets: int) -> int:
     """Return the most trace rows that one event can write; 0 without a trace.
 
     A member that has missed the results of many executions learns of all their messages at once: ``targets``
-    are the data messages of the run.
+    are the data messages of the run.  In a wire trace it may also tell of every message that it makes, and of
+    those that have waited or come for a ride.
     """
-    if not plan.tracing and not plan.wire_log:
-        return 0
-    return 2 * targets + 2 * plan.buffer + 2 * RIDERS_MAX + 64
+    rows = 2 * targets + 2 * plan.buffer + 2 * RIDERS_MAX + 64 if plan.tracing or plan.wire_log else 0
+    if plan.wire:
+        rows += most_messages(setup, plan) + 2 * RIDERS_MAX + TIMERS_MAX + 2
+    return rows

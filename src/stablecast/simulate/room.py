@@ -24,7 +24,8 @@ from stablecast.protocols.contract import Protocol
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.queues import grow
 from stablecast.simulate.setup import Setup
-from stablecast.simulate.state import RIDERS_MAX, Sim
+from stablecast.simulate.state import RIDERS_MAX, Plan, Sim
+from stablecast.simulate.way_times import MESSAGE_WAY_BYTES, PACKET_WAY_BYTES, grow_ways
 
 CASTS_MAX = 4
 """Messages to all that one kernel call sends at most."""
@@ -45,14 +46,11 @@ class Burst(NamedTuple):
 
 def burst_of(setup: Setup, protocol: Protocol, sim: Sim) -> Burst:
     """Return the most packets, messages, arrays and tallies that one event can take."""
-    sends, arrays = protocol.most_sends(setup.sizes), protocol.most_arrays(setup.sizes)
+    arrays = protocol.most_arrays(setup.sizes)
+    messages, data = most_messages(setup, sim), most_data(setup, sim)
     branches = np.diff(sim.way_start) if sim.by_source else sim.nodes.cast_stop - sim.nodes.cast_start
     degree = int(branches.max())
-    data = 0
-    if sim.messages_each > 0:
-        data = 40 + sim.columns.size + (sim.buffer if sim.group_senders else 0)
-    ridden = RIDERS_MAX if sim.piggyback_ps > 0 else 0
-    messages = 2 * (ridden + 1) * sends + data + 2
+    ridden = most_ridden(sim)
     # Of one call's messages a few go to all, and the others to one member each.
     casts = min(messages, 2 * (ridden + 1) * CASTS_MAX + data + 2)
     to_all = sim.member_count if sim.one_by_one else degree
@@ -62,6 +60,24 @@ def burst_of(setup: Setup, protocol: Protocol, sim: Sim) -> Burst:
         slots += messages  # then each message has an array of its own
     # A message that is cut has two records at most where one that is whole has one, see packets.py.
     return Burst(2 * packets, messages, slots, casts) if sim.mtu_bytes else Burst(packets, messages, slots, 0)
+
+
+def most_ridden(plan: Plan) -> int:
+    """Return how many messages may wait at a member for a ride."""
+    return RIDERS_MAX if plan.piggyback_ps > 0 else 0
+
+
+def most_data(setup: Setup, plan: Plan) -> int:
+    """Return the most messages of the data traffic that one event makes."""
+    if plan.messages_each == 0:
+        return 0
+    return 40 + setup.column_count + (plan.buffer if plan.group_senders else 0)
+
+
+def most_messages(setup: Setup, plan: Plan) -> int:
+    """Return the most messages that one event makes."""
+    sends = setup.found_protocol.most_sends(setup.sizes)
+    return 2 * (most_ridden(plan) + 1) * sends + most_data(setup, plan) + 2
 
 
 def give_room(sim: Sim, rows: Rows, burst: Burst, bytes_max: int) -> None:
@@ -77,11 +93,15 @@ def give_room(sim: Sim, rows: Rows, burst: Burst, bytes_max: int) -> None:
     tally_bytes = sim.tally_next.itemsize + sim.tallies.shape[1] * sim.tallies.itemsize
     more = slots * slot_bytes + tallies * tally_bytes + heap * sim.heap.itemsize
     more += packets * sim.packets.itemsize + messages * sim.messages.itemsize
+    if sim.wire:
+        more += packets * PACKET_WAY_BYTES + messages * MESSAGE_WAY_BYTES
     needed = _used_bytes(sim) + more
     if more > 0 and needed > bytes_max:
         raise InvalidInput(_refusal(sim, needed, bytes_max))
     try:
         grow(sim, packets=packets, messages=messages, slots=slots, tallies=tallies, heap=heap)
+        if sim.wire:
+            grow_ways(sim)
         _grow_arrays(sim, rows, slots)
     except MemoryError:
         raise InvalidInput(_refusal(sim, needed, bytes_max)) from None
@@ -98,7 +118,8 @@ def _grow_arrays(sim: Sim, rows: Rows, slots: int) -> None:
 
 def _used_bytes(sim: Sim) -> int:
     slots = (sim.slot_next, sim.slot_uses, sim.arrays)
-    arrays = (sim.packets, sim.messages, sim.heap, *slots, sim.tallies, sim.tally_next)
+    ways = (sim.served_ps, sim.travelled_ps, sim.left_at, sim.left_as, sim.made_at)
+    arrays = (sim.packets, sim.messages, sim.heap, *slots, sim.tallies, sim.tally_next, *ways)
     return sum(array.nbytes for array in arrays)
 
 

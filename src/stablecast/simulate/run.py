@@ -41,7 +41,7 @@ Steer = Callable[[int, float, float], float | Changed | None]
 """Called with a round's number, the step in force and the time that the round took, in seconds; returns the
 step to use from now on, what else is to change with it, or None for nothing."""
 TraceSink = Callable[["np.ndarray[tuple[int, int], np.dtype[np.int64]]"], None]
-"""Called with rows of the trace: code, time in ps, member, column, number, bytes."""
+"""Called with rows of the trace; :data:`stablecast.simulate.trace_rows.ROW` has their columns."""
 
 
 def simulate(
@@ -50,12 +50,14 @@ def simulate(
     progress: Progress | None = None,
     trace: TraceSink | None = None,
     wire_log: bool = False,
+    wire: bool = False,
     steer: Steer | None = None,
 ) -> Result:
     """Run one simulation and return what it measured.
 
     ``steer`` is asked after each round of a protocol that runs by timers; it may change the time between
-    steps for all members, and the links, from then on.
+    steps for all members, and the links, from then on.  ``wire_log`` and ``wire`` have the trace tell more:
+    stability messages that are handled, or everything that is transmitted, arrives, and goes off.
 
     Raises :class:`SafetyViolation` when a checker sees something called stable too early.
     """
@@ -64,7 +66,8 @@ def simulate(
     loop = loop_for(protocol)
     bytes_max = allowed_bytes()
     try:
-        sim, rows = prepare(setup, protocol, trace=trace is not None, wire_log=wire_log and trace is not None)
+        traced = trace is not None
+        sim, rows = prepare(setup, protocol, trace=traced, wire_log=wire_log and traced, wire=wire and traced)
     except MemoryError:
         raise InvalidInput(
             "the run does not fit the memory (take fewer members, senders, or --tracked)"
@@ -90,7 +93,7 @@ def _run(
 ) -> float:
     """Call the loop until it is done, and do what it returns for; return the time that this took."""
     burst = burst_of(setup, setup.found_protocol, sim)
-    trace_rows = trace_burst(sim, int(sim.columns.target.sum()))
+    trace_rows = trace_burst(setup, sim, int(sim.columns.target.sum()))
     give_room(sim, rows, burst, bytes_max)
     loop.run(sim, rows, *burst, trace_rows, 0)  # compiles it, if need be
     began, stood_still, last_now = time.perf_counter(), 0, -1

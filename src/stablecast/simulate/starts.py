@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from stablecast.compiling import kernel
 from stablecast.protocols.contract.kernels import GROUP
-from stablecast.simulate.drive import ordinal
+from stablecast.simulate.executions import ordinal
 from stablecast.simulate.queues import NEVER, heap_push
 from stablecast.simulate.state import IMMEDIATE, PERIODIC, Sim
 from stablecast.simulate.traffic import next_deadline

@@ -1,10 +1,11 @@
 """The state of a simulation: everything that the compiled loop reads and writes, declared once.
 
-:class:`Sim` is one structure (see :mod:`stablecast.compiling.structs`) with seven parts.
+:class:`Sim` is one structure (see :mod:`stablecast.compiling.structs`) with eight parts.
 
 - :class:`Plan` has the constants of a run, and :class:`~stablecast.simulate.network.Network` the nodes and
   links with their costs.  Nothing changes them after the run was prepared.
 - :class:`~stablecast.simulate.queues.Queues` has the packets and messages under way and the heap of events.
+- :class:`~stablecast.simulate.way_times.Ways` has what a wire trace tells of these.
 - :class:`Group` has the members' protocol state, and what the checkers compare it with.
 - :class:`Feed` has the data traffic: what was sent, received, asked for and found to be stable.
 - :class:`Sends` is the outbox that kernels put their sends into.
@@ -44,6 +45,7 @@ from stablecast.compiling.structs import Record, Structure
 from stablecast.compiling.views import NUMBERS_MAX, Marks
 from stablecast.simulate.network import Network
 from stablecast.simulate.queues import Queues
+from stablecast.simulate.way_times import Ways
 
 Seqs = NDArray[np.int32]
 Ints = NDArray[np.int64]
@@ -165,6 +167,9 @@ class Plan:
     """Whether senders hand their messages to a leader that numbers them for several."""
     tracing: bool
     wire_log: bool
+    """Whether the trace tells that stability messages are handled, to compare drivers."""
+    wire: bool
+    """Whether it tells what is transmitted, what arrives, and which timers go off."""
 
 
 MEMBER = np.dtype(
@@ -408,7 +413,7 @@ class Meters:
     started_at: Annotated[Ints, "executions"]
     root_rtt: Annotated[Ints, "executions"]
     tts: Annotated[Ints, "timed"]
-    trace: Annotated[Ints, "trace_rows", 6]
+    trace: Annotated[Ints, "trace_rows", "trace_columns"]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -440,5 +445,5 @@ class Sends:
     out_changes: Annotated[Ints, "changes"]
 
 
-class Sim(Structure, Plan, Network, Queues, Group, Meters, Feed, Sends):
+class Sim(Structure, Plan, Network, Queues, Ways, Group, Meters, Feed, Sends):
     """A run, as Python and the compiled loop see it."""

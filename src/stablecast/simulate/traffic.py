@@ -8,23 +8,15 @@ from stablecast.multicast.fifo import is_missing, missing_until, take_data
 from stablecast.simulate.chance import MEMBER_STREAM, uniform
 from stablecast.simulate.queues import GROUP, NEVER, new_message
 from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, KEPT, NAK, REQUEST, Sim
+from stablecast.simulate.trace_rows import (
+    RECEIVE_EVENT,
+    RELEASE_EVENT,
+    SEND_EVENT,
+    STABLE_EVENT,
+    note,
+    note_arrive,
+)
 from stablecast.simulate.wires import post
-
-SEND_EVENT, RECEIVE_EVENT, STABLE_EVENT, RELEASE_EVENT, HANDLE_EVENT = 0, 1, 2, 3, 4
-"""Codes in the trace; the last one, a stability message handled, is for comparing drivers."""
-
-
-@kernel
-def note(sim: Sim, code: int, now: int, member: int, source: int, seq: int, size: int) -> None:
-    """Write one event to the trace."""
-    row = sim.trace[sim.counts.traced]
-    row[0] = code
-    row[1] = now
-    row[2] = member
-    row[3] = source
-    row[4] = seq
-    row[5] = size
-    sim.counts.traced += 1
 
 
 @kernel
@@ -139,6 +131,8 @@ def add_rider(sim: Sim, member: int, message: int, now: int) -> None:
         sim.messages[record.last_rider].next = message
     record.last_rider = message
     record.riders += 1
+    if sim.wire:
+        sim.made_at[message] = now
 
 
 @kernel
@@ -160,14 +154,13 @@ def post_riders(sim: Sim, member: int, now: int) -> None:
 def handle_data(sim: Sim, member: int, message: int, now: int) -> bool:
     """Take in a message of the data traffic at a member; tell whether it got through."""
     record = sim.messages[message]
-    if record.kind == DATA or record.kind == KEPT:
-        if (
-            record.dest == GROUP
-            and sim.data_loss > 0.0
-            and record.source != member
-            and _lost(sim, member, now)
-        ):
-            return False
+    is_data = record.kind == DATA or record.kind == KEPT
+    may_be_lost = is_data and record.dest == GROUP and sim.data_loss > 0.0 and record.source != member
+    if may_be_lost and _lost(sim, member, now):
+        return False
+    if sim.wire:
+        note_arrive(sim, member, message, False, now)
+    if is_data:
         _take(sim, member, message, now)
     elif record.kind == HEARTBEAT:
         highest = sim.highest

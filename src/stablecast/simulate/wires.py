@@ -12,10 +12,12 @@ from stablecast.simulate.hosts import (
     sending_processor,
 )
 from stablecast.simulate.network import DELAY, PER_LINK, SHARED, next_link
-from stablecast.simulate.packets import bare_bytes, cut, has_come, new_train, packet_bytes
-from stablecast.simulate.queues import GROUP, LOST, RECEIVE, SEND, free_packet, new_packet, put
+from stablecast.simulate.packets import bare_bytes, cut, has_come, new_copy, new_train, packet_bytes
+from stablecast.simulate.queues import GROUP, LOST, RECEIVE, SEND, free_packet, put
 from stablecast.simulate.source_trees import has_branches, is_branch
 from stablecast.simulate.state import Sim
+from stablecast.simulate.trace_rows import note_transmit
+from stablecast.simulate.way_times import follow, serve, travel
 
 
 @inlined
@@ -40,8 +42,12 @@ def put_on_link(sim: Sim, link: int, packet: int, now: int) -> None:
     message = sim.messages[sim.packets[packet].message]
     size = packet_bytes(sim, packet)
     server = sim.servers[link]
-    leaves = max(now, server.free_at) + int(size * sim.links[link].ps_per_byte + 0.5)
+    takes = int(size * sim.links[link].ps_per_byte + 0.5)
+    leaves = max(now, server.free_at) + takes
     server.free_at = leaves
+    if sim.wire:
+        serve(sim, packet, takes)
+        travel(sim, packet, sim.links[link].propagation_ps)
     if queued == 0:
         server.leaving = packet
     server.queued = queued + 1
@@ -90,8 +96,13 @@ def take_detour(sim: Sim, member: int, packet: int, now: int) -> bool:
     line = sim.link_count + sim.node_count + sim.host_count + member
     if uniform(sim.seed, DETOUR_STREAM + member, 2 * record.arrivals) < sim.duplicate:
         copy = new_train(sim, sim.packets[packet].message, sim.packets[packet].job)
+        if sim.wire:
+            follow(sim, copy, packet)
+            travel(sim, copy, sim.detour_ps)
         put(sim, line, copy, now + sim.detour_ps)
     if uniform(sim.seed, DETOUR_STREAM + member, 2 * record.arrivals + 1) < sim.reorder:
+        if sim.wire:
+            travel(sim, packet, sim.detour_ps)
         put(sim, line, packet, now + sim.detour_ps)
         return True
     return False
@@ -102,6 +113,8 @@ def post(sim: Sim, member: int, message: int, now: int) -> None:
     """Hand a message to its sender's host: as one, or as one for each member."""
     if sim.mtu_bytes > 0:
         cut(sim, message)
+    if sim.wire:
+        note_transmit(sim, member, message, now)
     if sim.one_by_one and sim.messages[message].dest == GROUP:
         own = new_train(sim, message, RECEIVE)  # made first: a full link may drop all others at once
         for j in range(sim.member_count):
@@ -161,7 +174,6 @@ def launch(sim: Sim, member: int, packet: int, now: int) -> None:
 
     Where each link has a processor, this is the one of the member to itself.
     """
-    message = sim.packets[packet].message
     node = sim.member_node[member]
     dest = sim.packets[packet].dest
     if dest == member:
@@ -176,7 +188,7 @@ def launch(sim: Sim, member: int, packet: int, now: int) -> None:
         receive_at_host(sim, member, packet, now)
     else:
         for k in range(sim.nodes[node].cast_start, sim.nodes[node].cast_stop):
-            copy = new_packet(sim, message, SEND, sim.packets[packet].part)
+            copy = new_copy(sim, packet, SEND)
             put_on_link(sim, sim.cast_link[k], copy, now)
         receive_at_host(sim, member, packet, now)
 
@@ -188,7 +200,7 @@ def branch(sim: Sim, node: int, packet: int, now: int) -> None:
     source = sim.messages[message].source
     for way in range(sim.way_start[node], sim.way_start[node + 1]):
         if is_branch(sim, source, way):
-            copy = new_packet(sim, message, SEND, sim.packets[packet].part)
+            copy = new_copy(sim, packet, SEND)
             put_on_link(sim, sim.way_link[way], copy, now)
 
 
@@ -203,6 +215,8 @@ def goes_on(sim: Sim, node: int, message: int) -> bool:
 @inlined
 def route(sim: Sim, node: int, packet: int, now: int) -> None:
     """Give a packet that came by a link to the node's router."""
+    if sim.wire:
+        serve(sim, packet, sim.router_ps)
     if sim.router_ps == 0:
         forward(sim, node, packet, now)
     elif sim.router_model == DELAY:
@@ -218,7 +232,6 @@ def route(sim: Sim, node: int, packet: int, now: int) -> None:
 @inlined
 def forward(sim: Sim, node: int, packet: int, now: int) -> None:
     """Put a packet on its next link, or copies on all links of the multicast tree but the one it came by."""
-    message = sim.packets[packet].message
     dest = sim.packets[packet].dest
     if dest != GROUP:
         link = next_link(sim, node, sim.member_node[dest])
@@ -231,6 +244,6 @@ def forward(sim: Sim, node: int, packet: int, now: int) -> None:
     back = sim.packets[packet].job ^ 1
     for k in range(sim.nodes[node].cast_start, sim.nodes[node].cast_stop):
         if sim.cast_link[k] != back:
-            copy = new_packet(sim, message, SEND, sim.packets[packet].part)
+            copy = new_copy(sim, packet, SEND)
             put_on_link(sim, sim.cast_link[k], copy, now)
     free_packet(sim, packet)

@@ -8,7 +8,8 @@ Theory
     of the network.  If both give the same trace, event for event, then neither has lost, reordered or
     invented a message, and what the protocol does follows from its declaration alone.
 What is demanded
-    Of each seed, which draws a small network, its costs, traffic and faults: equal traces; that nothing is
+    Of each seed, which draws a small network, its costs, traffic and faults: equal traces, of every other
+    seed with all that is transmitted, arrives and goes off; that nothing is
     called stable that a member lacks (both drivers look); and, where nothing is lost and nobody crashes, that
     the run comes to an end.  Before that, some seeds are run without compilation, in a process of its own:
     compiled kernels check no bounds of arrays, and one that writes beside an array would damage this process.
@@ -38,7 +39,9 @@ from stablecast.simulate.costs import HOST_MODELS
 from stablecast.simulate.options import Options
 from stablecast.simulate.run import simulate
 from stablecast.simulate.setup import Setup
+from stablecast.simulate.trace_rows import ROW
 from stablecast.testing.reference.driver import TooLong, run_plain
+from stablecast.trace.schema import WIRE_KINDS
 
 FAULTS = ("loss", "duplicate", "reorder", "crash")
 SEEDS = range(20)
@@ -47,7 +50,7 @@ UNCOMPILED = 3
 EVENTS_MAX = 20_000
 """Cases that take the plain driver more events than this are left out."""
 UNTIL_MS, UNTIL_MS_LOSSY = 20_000.0, 400.0
-CODES = ("send", "receive", "stable", "release", "handle")
+CODES = ("send", "receive", "stable", "release", "handle", *WIRE_KINDS)
 Row = tuple[int, ...]
 
 
@@ -121,7 +124,7 @@ class _Check:
         case = self.case(seed)
         try:
             with naming_lines(self.protocol.file):
-                _compare(case.setup(), must_end=not _can_stall(case.given()))
+                _compare(case.setup(), must_end=not _can_stall(case.given()), wire=seed % 2 == 1)
         except TooLong:
             return False
         except (SafetyViolation, _Different) as error:
@@ -258,8 +261,8 @@ class _Different(Exception):
     """The drivers do not agree, or a run did not end."""
 
 
-def _compare(setup: Setup, *, must_end: bool) -> None:
-    plain = run_plain(setup, events_max=EVENTS_MAX)
+def _compare(setup: Setup, *, must_end: bool, wire: bool) -> None:
+    plain = run_plain(setup, wire=wire, events_max=EVENTS_MAX)
     rows: list[Row] = []
 
     def give_up(*_: int) -> None:
@@ -269,6 +272,7 @@ def _compare(setup: Setup, *, must_end: bool) -> None:
         setup,
         trace=lambda block: rows.extend(map(tuple, block.tolist())),
         wire_log=True,
+        wire=wire,
         progress=give_up,
     )
     difference = _first_difference(rows, plain.events)
@@ -289,8 +293,10 @@ def _first_difference(compiled: list[Row], plain: Sequence[Any]) -> str:
 def _told(row: Row | None) -> str:
     if row is None:
         return "[nothing]"
-    code, at_ps, member, source, number, size = row
+    code, at_ps, member, source, number, size, *more = row
     what = f"{CODES[code]} {number} of column {source}, {size} bytes"
+    if more:
+        what += f" ({', '.join(f'{name} {value}' for name, value in zip(ROW[6:], more, strict=True))})"
     if CODES[code] == "handle":
         what = f"handles message {size} of execution {number} from {source}"
     return f"[at {at_ps} ps member {member} {what}]"

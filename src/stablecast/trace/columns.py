@@ -1,6 +1,7 @@
 """Events as columns of numbers, from files of JSON lines, from Parquet, or one by one.
 
-Events of one member are expected in the order in which they happened; between members times decide.
+Events of one member are expected in the order in which they happened; between members times decide.  Of wire
+traces the rows about transmissions, arrivals and timers are left out, and so are the columns for them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from stablecast.errors import InvalidInput
-from stablecast.trace.schema import KINDS, arrow_schema
+from stablecast.trace.schema import KINDS, WIRE_COLUMNS, WIRE_KINDS, arrow_schema
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -113,7 +114,7 @@ def _json_batches(file: Path) -> Iterator[Any]:
     whole = _whole_lines(file)
     if not whole:
         return
-    options = pj.ParseOptions(explicit_schema=arrow_schema(), unexpected_field_behavior="error")
+    options = pj.ParseOptions(explicit_schema=arrow_schema(wire=True), unexpected_field_behavior="error")
     source = pa.BufferReader(pa.py_buffer(whole))
     table = pj.read_json(source, pj.ReadOptions(block_size=JSON_BLOCK_BYTES), options)
     yield from table.to_batches()
@@ -126,6 +127,8 @@ def _whole_lines(file: Path) -> bytes:
 
 def _coded(batch: Any) -> _Coded:
     names, numbers = {}, {}
+    if WIRE_COLUMNS[0] in batch.schema.names and "kind" in batch.schema.names:
+        batch = batch.filter(pc.invert(pc.is_in(batch.column("kind"), pa.array(WIRE_KINDS))))
     for field in arrow_schema():
         if field.name not in batch.schema.names:
             accepted = ", ".join(arrow_schema().names)

@@ -16,9 +16,14 @@ from types import TracebackType
 import msgspec
 
 from stablecast.errors import InvalidInput, StablecastError
+from stablecast.trace.schema import WIRE_COLUMNS
+from stablecast.trace.wire_event import WireEvent
 
 FLUSH_EVERY = 1_000
 CHANGES = ("join", "leave", "fail")
+
+END = "}\n"
+_REST = "".join(f',"{column}":null' for column in WIRE_COLUMNS if column != "step") + END
 
 _encode = msgspec.json.Encoder().encode
 
@@ -36,17 +41,22 @@ class EventLog:
         The file, which appears at once.
     flush_every
         Events that are gathered before they are written; ``flush`` writes them at any time.
+    wire
+        Whether to write a wire trace (:mod:`stablecast.trace.schema`): a member then tells its datagrams and
+        timers too.
     """
 
-    def __init__(self, path: Path | str, *, flush_every: int = FLUSH_EVERY) -> None:
+    def __init__(self, path: Path | str, *, flush_every: int = FLUSH_EVERY, wire: bool = False) -> None:
         if flush_every < 1:
             raise InvalidInput(f"flush_every of {flush_every} events (accepted: from 1 on)")
         self.path = Path(path)
         self.events = 0
         """How many were noted."""
+        self.wire = wire
         self._flush_every = flush_every
         self._lines: list[str] = []
         self._beginnings: dict[tuple[str, str, str, str], str] = {}
+        self._end = _end_of_step(None) if wire else END
         self._file = _open_empty(self.path)
 
     def __enter__(self) -> EventLog:
@@ -60,7 +70,7 @@ class EventLog:
     def send(self, group: str, member: str, seq: int, time_us: int, size: int) -> None:
         """Note that a member sent a message."""
         begin = self._beginning("send", group, member, member)
-        self._add([f'{begin}{seq},"time_us":{time_us},"bytes":{size}}}\n'])
+        self._add([f'{begin}{seq},"time_us":{time_us},"bytes":{size}{self._end}'])
 
     def receive(
         self, group: str, member: str, source: str, first_seq: int, sizes: Iterable[int], time_us: int
@@ -71,7 +81,7 @@ class EventLog:
     def stable(self, group: str, member: str, source: str, seq: int, time_us: int) -> None:
         """Note that a member knows everything of a source up to ``seq`` to be everywhere."""
         begin = self._beginning("stable", group, member, source)
-        self._add([f'{begin}{seq},"time_us":{time_us},"bytes":null}}\n'])
+        self._add([f'{begin}{seq},"time_us":{time_us},"bytes":null{self._end}'])
 
     def release(
         self,
@@ -88,7 +98,7 @@ class EventLog:
             self._add(self._run("release", group, member, source, first, sizes, time_us))
             return
         begin = self._beginning("release", group, member, source)
-        end = f',"time_us":{time_us},"bytes":null}}\n'
+        end = f',"time_us":{time_us},"bytes":null{self._end}'
         self._add([f"{begin}{seq}{end}" for seq in range(first, last + 1)])
 
     def change(self, group: str, kind: str, member: str, time_us: int) -> None:
@@ -96,7 +106,17 @@ class EventLog:
         if kind not in CHANGES:
             raise InvalidInput(f"a change of kind '{kind}' (accepted: {', '.join(CHANGES)})")
         begin = self._beginning(kind, group, member, "")
-        self._add([f'{begin}null,"time_us":{time_us},"bytes":null}}\n'])
+        self._add([f'{begin}null,"time_us":{time_us},"bytes":null{self._end}'])
+
+    def step(self, number: int | None) -> None:
+        """Note that what follows, up to the next call, happens in this step of its member."""
+        if self.wire:
+            self._end = _end_of_step(number)
+
+    def wire_event(self, event: WireEvent) -> None:
+        """Note that something went over the wire, or that a timer went off; only a wire trace tells it."""
+        if self.wire:
+            self._add([f"{_encode(event).decode()}\n"])
 
     def flush(self) -> None:
         """Write what was gathered."""
@@ -138,7 +158,8 @@ class EventLog:
     ) -> list[str]:
         begin = self._beginning(kind, group, member, source)
         end = f',"time_us":{time_us},"bytes":'
-        return [f"{begin}{seq}{end}{size}}}\n" for seq, size in enumerate(sizes, first)]
+        tail = self._end
+        return [f"{begin}{seq}{end}{size}{tail}" for seq, size in enumerate(sizes, first)]
 
     def _beginning(self, kind: str, group: str, member: str, source: str) -> str:
         """Return a line up to its number; the same few come again and again."""
@@ -155,6 +176,11 @@ class EventLog:
         self.events += len(lines)
         if len(self._lines) >= self._flush_every:
             self.flush()
+
+
+def _end_of_step(number: int | None) -> str:
+    """Return the end of a line of a wire trace that is about a message or a change."""
+    return f',"step":{"null" if number is None else number}{_REST}'
 
 
 def _open_empty(path: Path) -> int:

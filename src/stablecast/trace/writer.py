@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,21 +17,48 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from stablecast.errors import InvalidInput, StablecastError
-from stablecast.trace.schema import arrow_schema
+from stablecast.trace.schema import WIRE_COLUMNS, arrow_schema
 
 Ints = NDArray[np.int64]
+NULL = -1
+"""In place of a number, a time or a name that there is none of."""
 
 
 class CannotWriteTrace(StablecastError):
     """A trace could not be written to its end, as on a full disk; nothing of it is left."""
 
 
-class TraceWriter:
-    """A context manager: events are written beside the file, which takes its name when all went well."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WireRows:
+    """The additional columns of events in a wire trace; ``NULL`` stands for no value.
 
-    def __init__(self, file: Path, *, group: str) -> None:
+    The names of members are those that the events have.
+    """
+
+    step: Ints
+    peer: Ints
+    """Places in the list of members."""
+    messages: Sequence[str]
+    message: Ints
+    """Places in ``messages``."""
+    number: Ints
+    execution: Ints
+    first_seq: Ints
+    queue_us: Ints
+    service_us: Ints
+    since_us: Ints
+
+
+class TraceWriter:
+    """A context manager: events are written beside the file, which takes its name when all went well.
+
+    With ``wire`` the file has the additional columns of wire traces.
+    """
+
+    def __init__(self, file: Path, *, group: str, wire: bool = False) -> None:
         self.file = file
         self.group = group
+        self.wire = wire
         self.events = 0
         try:
             handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".part")
@@ -42,7 +70,7 @@ class TraceWriter:
             self._beside.unlink()
             what = "a folder" if file.is_dir() else "no file that can be replaced"
             raise InvalidInput(f"cannot write the trace '{file}': it is {what}")
-        self._schema = arrow_schema()
+        self._schema = arrow_schema(wire=wire)
         with self._failing_in_one_line():
             self._parquet = pq.ParquetWriter(self._beside, self._schema, compression="zstd")
 
@@ -84,25 +112,44 @@ class TraceWriter:
         seq: Ints | None = None,
         time_us: Ints,
         size: Ints | None = None,
+        wire: WireRows | None = None,
     ) -> None:
-        """Append events; ``kind``, ``member`` and ``source`` are places in the lists of names."""
+        """Append events; ``kind``, ``member`` and ``source`` are places in the lists of names.
+
+        ``NULL`` in ``source``, ``seq`` and ``size`` stands for no value; a wire trace needs ``wire``.
+        """
         rows = int(kind.size)
         names = pa.array(members)
+        more = [] if wire is None else _wire_columns(names, wire)
         table = pa.table(
             [
                 pa.repeat(self.group, rows),
                 pa.array(kinds).take(pa.array(kind)),
                 names.take(pa.array(member)),
-                _nulls(rows, pa.string()) if source is None else names.take(pa.array(source)),
-                _nulls(rows, pa.int64()) if seq is None else pa.array(seq),
+                _nulls(rows, pa.string()) if source is None else names.take(_numbers(source)),
+                _nulls(rows, pa.int64()) if seq is None else _numbers(seq),
                 pa.array(time_us),
-                _nulls(rows, pa.int32()) if size is None else pa.array(size.astype(np.int32)),
+                _nulls(rows, pa.int32()) if size is None else _numbers(size.astype(np.int32)),
+                *more,
             ],
             schema=self._schema,
         )
         with self._failing_in_one_line():
             self._parquet.write_table(table)
         self.events += rows
+
+
+def _wire_columns(names: Any, wire: WireRows) -> list[Any]:
+    """Return the additional columns in the order of the schema."""
+    columns = {
+        "peer": names.take(_numbers(wire.peer)),
+        "message": pa.array(wire.messages, pa.string()).take(_numbers(wire.message)),
+    }
+    return [columns[name] if name in columns else _numbers(getattr(wire, name)) for name in WIRE_COLUMNS]
+
+
+def _numbers(values: Any) -> Any:
+    return pa.array(values, mask=values == NULL)
 
 
 def _nulls(rows: int, kind: Any) -> Any:

@@ -3,7 +3,8 @@
 The rules: ``group``, ``kind``, ``member`` and ``time_us`` are there, and the kind is known; an event of a
 message or a position has a source and a number that is not too low; a size is not negative.  A send happens
 at its source, whatever the log says, and a head without a member too; a change of the membership has no
-source and no number, whatever the log says.
+source and no number, whatever the log says.  What members transmit, handle and do by timers, of which wire
+traces tell, is left out.
 
 A batch is judged in two steps.  The first asks whether anything is wrong at all, by as few passes over
 numbers as possible; names stay places in dictionaries.  The second says what is wrong, and only looks at the
@@ -29,6 +30,7 @@ from stablecast.analysis.reading.raw import UNREAD, row_text, value_of
 from stablecast.analysis.reading.values import microseconds, name_of, whole_number
 from stablecast.delivery.kinds import EARLIEST, FAIL, HEAD, JOIN, KINDS, LEAVE, POSITION, SEND, STABLE
 from stablecast.delivery.schema import EVENTS
+from stablecast.trace.schema import WIRE_KINDS
 
 CHANGES = (JOIN, LEAVE, FAIL)
 """Kinds that are about the membership; all others are about a message or a position."""
@@ -171,7 +173,7 @@ class _Batch:
         good = self._good(columns, unread)
         events = columns.events(None if bool(good.all()) else good)
         bad = ~good
-        if self._foreign.skipped:
+        if self._foreign.skipped or self._part.wire:
             bad &= columns.kind != _LEFT_OUT
         if not bool(bad.any()):
             return Classified(events, seen=self._seen())
@@ -267,6 +269,8 @@ class _Batch:
         """Return the code of each row's kind, or what else it is."""
         written = self._names("kind")
         meanings = {} if "kind" in self._foreign.constants else self._foreign.kinds
+        if self._part.wire:
+            meanings = dict.fromkeys(WIRE_KINDS, SKIPPED) | dict(meanings)
         codes = [_kind_code(name, meanings) for name in written.names.to_pylist()]
         found: Codes = np.array([*codes, _ABSENT], np.int8)[written.places]
         return found

@@ -17,13 +17,14 @@ from stablecast.analysis.reading.bad_rows import KNOWN_KINDS, LEAVE_OUT
 from stablecast.analysis.reading.classify import classify
 from stablecast.analysis.reading.events import FAIL
 from stablecast.analysis.reading.files import Piece, first_rows, pieces
-from stablecast.analysis.reading.foreign import TIME_UNITS, Foreign, check_first_seq
+from stablecast.analysis.reading.foreign import SKIPPED, TIME_UNITS, Foreign, check_first_seq
 from stablecast.analysis.reading.inputs import Inputs
 from stablecast.analysis.reading.mapping import plan_parts
 from stablecast.analysis.reading.raw import value_of
 from stablecast.analysis.reading.values import microseconds, name_of
 from stablecast.delivery.kinds import HEAD, KINDS, POSITION, RECEIVE, SEND
 from stablecast.errors import InvalidInput
+from stablecast.trace.schema import WIRE_KINDS
 
 ROWS_LOOKED_AT = 1_000
 """Of each file."""
@@ -85,7 +86,8 @@ def _check_kinds(piece: Piece, rows: pa.RecordBatch, foreign: Foreign) -> None:
         return
     coded = name_of(values)
     written = coded.dictionary.take(coded.indices.unique().drop_null()).to_pylist()
-    unknown = sorted(name for name in written if foreign.kinds.get(name, name) not in (*KINDS, "-"))
+    known = (*KINDS, SKIPPED, *(WIRE_KINDS if piece.part.wire else ()))
+    unknown = sorted(name for name in written if foreign.kinds.get(name, name) not in known)
     unknown = [name for name in unknown if name not in foreign.kinds]
     if unknown:
         names = ", ".join(f"'{name}'" for name in unknown[:NAMES_SHOWN])

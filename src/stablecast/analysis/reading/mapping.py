@@ -10,7 +10,7 @@ from stablecast.analysis.reading.foreign import MAP, NUMBERS, SET, TIME_UNITS, T
 from stablecast.analysis.reading.heads import CSV, JSON, Column, Head
 from stablecast.analysis.reading.inputs import Input, Inputs
 from stablecast.errors import InvalidInput
-from stablecast.trace.schema import COLUMNS
+from stablecast.trace.schema import COLUMNS, WIRE_COLUMNS
 
 OPTIONAL = ("bytes",)
 SHOWN = 12
@@ -47,6 +47,8 @@ class Part:
     """Columns of the schema that no line of JSON had among those that were looked at."""
     seen: tuple[str, ...] = ()
     """Columns of the files that were."""
+    wire: bool = False
+    """Whether these are wire traces, whose rows of further kinds are left out."""
 
 
 def plan_parts(inputs: Inputs, foreign: Foreign) -> list[Part]:
@@ -66,8 +68,9 @@ def plan_parts(inputs: Inputs, foreign: Foreign) -> list[Part]:
             matched[head.columns] = _match(head.columns, foreign, file.name)
         columns = matched[head.columns]
         width = len(head.columns) if file.format == CSV else 0
-        part = Part(file.format, (), file.name, _is_local(file), columns, width, head.separator)
-        key = (file.format, part.local, tuple(columns.items()), width, head.separator)
+        wire = _is_wire(column.name for column in head.columns)
+        part = Part(file.format, (), file.name, _is_local(file), columns, width, head.separator, wire=wire)
+        key = (file.format, part.local, tuple(columns.items()), width, head.separator, wire)
         groups.setdefault(key, (part, []))[1].append(file)
     return parts + [_of_files(part, files) for part, files in groups.values()]
 
@@ -105,6 +108,11 @@ def _head(file: Input) -> Head:
     return file.head
 
 
+def _is_wire(columns: Iterable[str]) -> bool:
+    """Tell wire traces by a column; in another log a kind of the same name is unknown, as it was."""
+    return WIRE_COLUMNS[0] in columns
+
+
 def _is_local(file: Input) -> bool:
     return file.path.startswith("file:")
 
@@ -129,7 +137,14 @@ def _json_parts(files: Sequence[Input], foreign: Foreign) -> list[Part]:
     _check_nesting(columns)
     # Where no line could be read, it is better told that they are no JSON.
     part = Part(
-        JSON, (), files[0].name, True, columns, unseen=tuple(unseen) if seen else (), seen=tuple(seen)
+        JSON,
+        (),
+        files[0].name,
+        True,
+        columns,
+        unseen=tuple(unseen) if seen else (),
+        seen=tuple(seen),
+        wire=_is_wire(seen),
     )
     parts = []
     for local in (True, False):

@@ -86,14 +86,17 @@ class GivenUp(Exception):
     """The demo cannot go on, or took too long."""
 
 
-def run_demo(options: DemoOptions, folder: Path, watcher: Watcher) -> DemoResult:
-    """Run a demo whose members write their traces into a folder, and judge them."""
+def run_demo(options: DemoOptions, folder: Path, watcher: Watcher, *, wire: bool = False) -> DemoResult:
+    """Run a demo whose members write their traces into a folder, and judge them.
+
+    With ``wire`` these are wire traces.
+    """
     plan, began = make_plan(options), time.monotonic()
     if is_path(options.protocol):
         watcher.say(f"compiling {options.told.protocol_name}")
         warm(options.choice)  # once, and where what is wrong with the file can be told
     with Crew(absolute(options.protocol)) as crew:
-        conductor = Conductor(plan, crew, folder, watcher)
+        conductor = Conductor(plan, crew, folder, watcher, wire=wire)
         conductor.conduct()
     seconds = time.monotonic() - began
     watcher.say("judging the traces")
@@ -112,12 +115,13 @@ def run_demo(options: DemoOptions, folder: Path, watcher: Watcher) -> DemoResult
 class Conductor:
     """Leads members through a demo."""
 
-    def __init__(self, plan: Plan, crew: Crew, folder: Path, watcher: Watcher) -> None:
+    def __init__(self, plan: Plan, crew: Crew, folder: Path, watcher: Watcher, *, wire: bool = False) -> None:
         self.plan = plan
         self.problems: list[str] = []
         self.traffic_seconds = 0.0
         self._crew = crew
         self._folder = folder
+        self._wire = wire
         self._watcher = watcher
         self._key = secrets.token_bytes(32)
         self._offset_s = time.time() - time.monotonic()
@@ -158,6 +162,7 @@ class Conductor:
             injection=plan.injection(name),
             trace=self._folder / f"events-{name}.jsonl",
             trace_offset_s=self._offset_s,
+            wire=self._wire,
         )
 
     def _gather(self) -> None:

@@ -63,6 +63,8 @@ class Part:
     """The same at all members, so that their times can be compared."""
     delivery: str = "reliable"
     fan_out: str = AUTO
+    wire: bool = False
+    """Whether the trace is to tell datagrams, timers and steps, too."""
 
 
 def play(part: Part, pipe: Connection) -> None:
@@ -124,7 +126,7 @@ class Player:
         self._more_allowed = asyncio.Event()
         self._over = asyncio.Event()
         self._deliveries = Deliveries(part.size, has_all=read_delivery(part.delivery) is None)
-        self._log = EventLog(part.trace)
+        self._log = EventLog(part.trace, wire=part.wire)
 
     async def play(self) -> None:
         """Join, send what is asked for, tell how it goes, and leave when told to."""

@@ -35,7 +35,7 @@ from stablecast.report.figure import Figure
 from stablecast.report.table import Table
 from stablecast.simulate import Result, simulate
 from stablecast.simulate.options import Options
-from stablecast.simulate.traffic import HANDLE_EVENT, SEND_EVENT, STABLE_EVENT
+from stablecast.simulate.trace_rows import HANDLE_EVENT, SEND_EVENT, STABLE_EVENT
 from stablecast.theory import trigger_optimum_messages
 
 LOSSES = (0.0005, 0.002, 0.005)

@@ -14,7 +14,7 @@ from stablecast.simulate.options import Options
 from stablecast.simulate.run import simulate
 from stablecast.simulate.senders import sender_members
 from stablecast.simulate.setup import Setup
-from stablecast.simulate.traffic import SEND_EVENT, STABLE_EVENT
+from stablecast.simulate.trace_rows import SEND_EVENT, STABLE_EVENT
 
 TASK = f"{__name__}:measure"
 PS_PER_MS = 1e9

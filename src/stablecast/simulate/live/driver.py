@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from stablecast.engine.engine import Engine, Output
@@ -30,8 +29,9 @@ from stablecast.simulate.faults import CRASH, JOIN, LEAVE, MOVE, PAUSE, PS_PER_M
 from stablecast.simulate.live.checks import Checks
 from stablecast.simulate.live.meter import Handed, Meter
 from stablecast.simulate.live.open_seal import open_sealing
+from stablecast.simulate.live.seat import Seat, Way
 from stablecast.simulate.live.setup import LiveSetup
-from stablecast.simulate.plain.calendar import Calendar, Entry
+from stablecast.simulate.plain.calendar import Calendar
 from stablecast.simulate.plain.letters import Letter
 from stablecast.simulate.plain.network import Network
 from stablecast.simulate.tracing import member_names
@@ -54,35 +54,10 @@ BEGINNING_S = 1_780_000_000.0
 Write = Callable[[list[Row]], None]
 
 
-@dataclass(eq=False, slots=True)
-class Seat:
-    """One member, and what its driver knows of it."""
-
-    number: int
-    name: str
-    address: Address
-    zone: str = ""
-    clock_ahead_s: float = 0.0
-    """By how much its clock on the wall is wrong."""
-    receives: bool | list[str] = True
-    """Whose messages it receives."""
-    engine: Engine | None = None
-    """None before it joins, and after it crashed or left."""
-    timer: Entry | None = None
-    pending: deque[int] = field(default_factory=deque)
-    """When messages were handed over that the engine does not take yet."""
-    waiting: deque[Handed] = field(default_factory=deque)
-    """What was sent and is not known to be stable."""
-    side: int = 0
-    """Of a partition."""
-    socket: list[tuple[bytes, Address]] | None = None
-    """What waits for it while it is paused; None while it runs."""
-
-
 class LiveDriver:
     """All members of a simulated group."""
 
-    def __init__(self, setup: LiveSetup, *, write: Write | None = None) -> None:
+    def __init__(self, setup: LiveSetup, *, write: Write | None = None, wire: bool = False) -> None:
         self.setup = setup
         self.calendar = Calendar()
         self.meter = Meter()
@@ -99,6 +74,7 @@ class LiveDriver:
             loss_until_ps=_ps(setup.loss_until_ms),
             sample_ps=0,
             is_silent=lambda member: self.seats[member].engine is None,
+            wire=wire,
         )
         if setup.cores:
             self.network.hosts.share(setup.cores)
@@ -129,7 +105,7 @@ class LiveDriver:
         self._payload = bytes(setup.data_bytes)
         self._sealing = SEALED if setup.encrypted else open_sealing()
         self._timer_ps = round(setup.timer_us * PS_PER_US)
-        self._write = write
+        self._write, self._wire = write, wire
 
     @property
     def now_s(self) -> float:
@@ -174,9 +150,12 @@ class LiveDriver:
             rng=random.Random(seed),
             now=self.now_s,
             traces=self._write is not None,
+            wire=self._wire,
             sealing=self._sealing,
             ip_multicast=self.setup.ip_multicast,
         )
+        if seat.engine.wire is not None:
+            seat.engine.wire.header_bytes = self.setup.costs.header_bytes
         self._tell_time_of_day(seat)
 
     def _contacts(self) -> list[Address]:
@@ -250,8 +229,13 @@ class LiveDriver:
         seat, source = self.seats[member], self.seats[letter.source]
         if seat.engine is None or seat.side != source.side:
             return
+        if self._wire and len(seat.ways) < SOCKET_DATAGRAMS:
+            packet, now_ps = self.network.handled, self.calendar.now_ps
+            assert packet is not None
+            seat.ways.append(Way(letter.payload, packet.queue_ps, packet.service_ps, now_ps))
         if seat.socket is None:
             self._tell_time_of_day(seat)
+            seat.tell_ways(self.calendar.now_ps)
             seat.engine.receive([(letter.payload, source.address)], self.now_s)
             self._do(seat)
         elif len(seat.socket) < SOCKET_DATAGRAMS:
@@ -383,6 +367,7 @@ class LiveDriver:
         """Let a paused member take what waits for it, and see what time it is."""
         waiting, seat.socket = seat.socket, None
         if waiting is not None:
+            seat.tell_ways(self.calendar.now_ps)
             engine.receive(waiting, self.now_s)
             self._do(seat)
             if seat.engine is not None and seat.timer is None:
@@ -395,6 +380,7 @@ class LiveDriver:
         seat.engine, seat.socket = None, None
         self.unsettled -= len(seat.pending) + len(seat.waiting)
         seat.pending.clear()
+        seat.ways.clear()
         seat.waiting.clear()
         self._look_whether_over()
 

@@ -34,14 +34,17 @@ Progress = Callable[[int, int], None]
 
 
 def simulate_live(
-    setup: LiveSetup, *, progress: Progress | None = None, trace: Path | None = None
+    setup: LiveSetup, *, progress: Progress | None = None, trace: Path | None = None, wire: bool = False
 ) -> LiveResult:
-    """Run a group to its end; ``trace`` is a new file of JSON lines for its events."""
+    """Run a group to its end; ``trace`` is a new file of JSON lines for its events.
+
+    With ``wire`` that is a wire trace: it also tells each datagram and timer.
+    """
     for choice in setup.options.choices or (None,):
         warm(choice)
     began = time.perf_counter()
-    with _traced(trace) as write, _no_collections():
-        driver = LiveDriver(setup, write=write)
+    with _traced(trace, wire=wire) as write, _no_collections():
+        driver = LiveDriver(setup, write=write, wire=wire and trace is not None)
         driver.begin()
         _run(driver, progress)
     return _result(driver, time.perf_counter() - began)
@@ -82,7 +85,7 @@ def _no_collections() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _traced(file: Path | None) -> Iterator[Write | None]:
+def _traced(file: Path | None, *, wire: bool) -> Iterator[Write | None]:
     """Yield what writes rows to a file, which appears when all went well."""
     if file is None:
         yield None
@@ -90,7 +93,7 @@ def _traced(file: Path | None) -> Iterator[Write | None]:
     beside = file.with_name(f".{file.name}.part")
     beside.unlink(missing_ok=True)
     try:
-        with EventLog(beside) as log:
+        with EventLog(beside, wire=wire) as log:
             yield partial(_put_all, log)
         beside.replace(file)
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -86,6 +86,13 @@ class Packet:
     number: int
     """Its place in the message, from 0, and how many packets that has."""
     count: int
+    queue_ps: int = 0
+    """In a network that tells of it: how long it has waited and was served on its way so far."""
+    service_ps: int = 0
+
+    def served(self, queue_ps: int, service_ps: int) -> Packet:
+        """Return the packet as it comes out of a server; other copies of it may be elsewhere."""
+        return replace(self, queue_ps=self.queue_ps + queue_ps, service_ps=self.service_ps + service_ps)
 
 
 def cut(letter: Letter, dest: int, costs: Costs) -> list[Packet]:

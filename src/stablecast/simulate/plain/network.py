@@ -18,7 +18,7 @@ from stablecast.protocols.contract import GROUP
 from stablecast.simulate.chance import DETOUR_STREAM, LINK_STREAM, uniform
 from stablecast.simulate.costs import PS_PER_US, Costs
 from stablecast.simulate.distances import HOP_PS
-from stablecast.simulate.plain.calendar import Timeline
+from stablecast.simulate.plain.calendar import Action, Timeline
 from stablecast.simulate.plain.hosts import Hosts, Processor
 from stablecast.simulate.plain.letters import Letter, Packet, cut
 from stablecast.simulate.plain.nodes import Link, Node, build_nodes, source_tree
@@ -42,7 +42,14 @@ class Network:
         loss_until_ps: int,
         sample_ps: int,
         is_silent: Callable[[int], bool],
+        wire: bool = False,
     ) -> None:
+        self.wire = wire
+        """Whether it tells of each packet how long it waited and was served."""
+        self.on_post: Callable[[Letter], None] | None = None
+        """Called with each letter before it is sent, if there is something to call."""
+        self.handled: Packet | None = None
+        """The packet with which the letter that is delivered now has come."""
         self.one_by_one = one_by_one
         self.costs = costs
         self._byte_ps = 8e12 / costs.bandwidth_bps
@@ -141,6 +148,8 @@ class Network:
 
     def post(self, letter: Letter) -> None:
         """Hand a message to its sender's host: as one, or as one for each member."""
+        if self.on_post is not None:
+            self.on_post(letter)
         if letter.dest == GROUP and self.one_by_one:
             self.post_to_each(letter, [k for k in range(len(self.homes)) if k != letter.source])
             for packet in cut(letter, letter.source, self.costs):
@@ -160,7 +169,8 @@ class Network:
         processor = self.hosts.own[letter.source]
         for member in dests:
             packet = cut(letter, member, self.costs)[0]
-            processor.put(self._work_ps(packet, 1.0), partial(self._launch, packet, None))
+            cost_ps = self._work_ps(packet, 1.0)
+            processor.put(cost_ps, self._after(cost_ps, packet, self._launch, None))
 
     def _hand_over(self, letter: Letter, dest: int) -> None:
         if dest != letter.source:
@@ -181,7 +191,18 @@ class Network:
             ways = [*self._ways(packet), None] if self._comes_back(packet) else [*self._ways(packet)]
         for way in ways:
             cost_ps = self._work_ps(packet, 1.0)
-            self.hosts.send(source, way, cost_ps, partial(self._launch, packet, way))
+            self.hosts.send(source, way, cost_ps, self._after(cost_ps, packet, self._launch, way))
+
+    def _after(self, cost_ps: int, packet: Packet, then: Callable[..., None], *where: object) -> Action:
+        """Return what follows on a server's work on a packet, which begins when the server is free."""
+        if not self.wire:
+            return partial(then, packet, *where)
+        given_ps = self.calendar.now_ps
+
+        def follow() -> None:
+            then(packet.served(self.calendar.now_ps - given_ps - cost_ps, cost_ps), *where)
+
+        return follow
 
     @staticmethod
     def _comes_back(packet: Packet) -> bool:
@@ -223,7 +244,7 @@ class Network:
 
     def _receive_at_host(self, member: int, link: Link | None, packet: Packet) -> None:
         cost_ps = self._work_ps(packet, self.costs.receive_factor)
-        self.hosts.receive(member, link, cost_ps, partial(self._take, member, packet))
+        self.hosts.receive(member, link, cost_ps, self._after(cost_ps, packet, self._take, member))
 
     def _work_ps(self, packet: Packet, factor: float) -> int:
         """Return the time of a host, which is counted, and what the protocol's bytes in data are of it."""
@@ -234,8 +255,9 @@ class Network:
             self.carried_host_ps += cost_ps - bare_ps
         return cost_ps
 
-    def _take(self, member: int, packet: Packet) -> None:
+    def _take(self, packet: Packet, member: int) -> None:
         """Let a member have a packet; it handles the message when it has all of them."""
+        self.handled = packet
         if packet.letter.is_received_by(member, packet.count):
             self.deliver(member, packet.letter)
 
@@ -249,6 +271,8 @@ class Network:
             return
         begin_ps = link.free_at_ps if link.free_at_ps > now_ps else now_ps
         takes_ps = int(packet.size * self._byte_ps + 0.5)
+        if self.wire:
+            packet = packet.served(begin_ps - now_ps, takes_ps)
         link.free_at_ps = begin_ps + takes_ps
         link.busy_ps += takes_ps
         link.leaving_ps.append(link.free_at_ps)
@@ -303,7 +327,7 @@ class Network:
 
     def _deliver(self, member: int, link: Link, packet: Packet) -> None:
         if self.costs.hosts_free:
-            self._take(member, packet)
+            self._take(packet, member)
         else:
             self._receive_at_host(member, link, packet)
 
@@ -313,16 +337,21 @@ class Network:
         twice, late = (
             uniform(self.seed, DETOUR_STREAM + member, 2 * self.arrivals[member] + k) for k in (0, 1)
         )
-        again = cut(packet.letter, packet.dest, self.costs) if twice < self.costs.duplicate else []
+        again = self._like(packet) if twice < self.costs.duplicate else []
         for each in [*again, packet] if late < self.costs.reorder else again:
             at_ps = self.calendar.now_ps + self.costs.detour_ps
             self.calendar.add(at_ps, self.first_detour + member, partial(self._deliver, member, link, each))
         return late < self.costs.reorder
 
+    def _like(self, packet: Packet) -> list[Packet]:
+        """Return the packets of a letter that has come with one of them, to come once more."""
+        packets = cut(packet.letter, packet.dest, self.costs)
+        return [each.served(packet.queue_ps, packet.service_ps) for each in packets] if self.wire else packets
+
     def _route(self, node: Node, onwards: list[Link], packet: Packet) -> None:
         """Give a packet to a node's router, which puts it on its next links."""
-        forward = partial(self._forward, onwards, packet)
         cost_ps = self.costs.router_ps
+        forward = self._after(cost_ps, packet, self._forward, onwards)
         if cost_ps == 0:
             forward()
         elif self.costs.router == "delay":
@@ -332,6 +361,6 @@ class Network:
         else:
             self.routers[node.number].put(cost_ps, forward)
 
-    def _forward(self, onwards: list[Link], packet: Packet) -> None:
+    def _forward(self, packet: Packet, onwards: list[Link]) -> None:
         for link in onwards:
             self._put_on_link(link, packet)

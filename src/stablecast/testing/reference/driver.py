@@ -34,11 +34,12 @@ from stablecast.simulate.prepare import initial_received, make_attached, make_pl
 from stablecast.simulate.queues import NEVER
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA, IMMEDIATE, PERIODIC, PRESSURE
-from stablecast.simulate.traffic import HANDLE_EVENT
+from stablecast.simulate.trace_rows import HANDLE_EVENT
 from stablecast.testing.reference.changes import Kept, Stream, WentBack, whole
 from stablecast.testing.reference.connections import Connections
 from stablecast.testing.reference.result import PlainRun, PlainTraffic, Stacked
 from stablecast.testing.reference.traffic import DataTraffic, Event
+from stablecast.testing.reference.wire import WireRows
 
 EVENTS_MAX = 1_000_000
 
@@ -93,13 +94,16 @@ class Seat:
         return received if self.base is None else np.maximum(received, self.base)
 
 
-def run_plain(setup: Setup, *, wire_log: bool = True, events_max: int = EVENTS_MAX) -> PlainRun:
+def run_plain(
+    setup: Setup, *, wire_log: bool = True, wire: bool = False, events_max: int = EVENTS_MAX
+) -> PlainRun:
     """Run one simulation slowly and return its whole trace and what it measured.
 
+    ``wire_log`` and ``wire`` have the trace tell more, as in the compiled simulator.
     Raises :class:`SafetyViolation` as the compiled simulator does, and :class:`TooLong` when the run is not
     over after ``events_max`` events.
     """
-    driver = _Driver(place_members(setup), wire_log=wire_log)
+    driver = _Driver(place_members(setup), wire_log=wire_log, wire=wire)
     driver.open()
     while driver.calendar.step(driver.plan.until_ps):
         if driver.calendar.handled > events_max:
@@ -112,10 +116,10 @@ def run_plain(setup: Setup, *, wire_log: bool = True, events_max: int = EVENTS_M
 class _Driver:
     """Surrounds the machines: sends what they send, checks what they declare, and starts executions."""
 
-    def __init__(self, setup: Setup, *, wire_log: bool) -> None:
+    def __init__(self, setup: Setup, *, wire_log: bool, wire: bool = False) -> None:
         self.setup = setup
         self.wire_log = wire_log
-        self.plan = make_plan(setup, setup.found_protocol, trace=True, wire_log=wire_log)
+        self.plan = make_plan(setup, setup.found_protocol, trace=True, wire_log=wire_log, wire=wire)
         self.calendar = Calendar()
         self.network = Network(
             setup.topology,
@@ -129,13 +133,16 @@ class _Driver:
             sample_ps=self.plan.sample_ps,
             loss_until_ps=self.plan.loss_until_ps,
             is_silent=lambda member: not self.seats[member].alive,
+            wire=wire,
         )
         self.seats = _make_seats(setup, self.network)
         self.events: list[Event] = []
         received = [seat.machine.me.received for seat in self.seats]
         stable = [seat.machine.me.stable for seat in self.seats]
-        self.traffic = DataTraffic(setup, self.plan, self.network, received, stable, self.events)
+        self.traffic = DataTraffic(setup, self.plan, self.network, received, stable)
         self.traffic.attach = self.attach
+        self.wire = WireRows(self.plan, self.network, self.traffic, self.events, self.ordinal)
+        self.traffic.note = self.wire.note
         self.connections = Connections(self.traffic)
         self.early = 0
         """Messages called stable that a receiver lacked, where such are only counted."""
@@ -193,6 +200,7 @@ class _Driver:
         seat = self.seats[member]
         if not seat.alive or seat.side != self.seats[letter.source].side:
             return
+        self.wire.begin(member)
         if letter.kind < DATA:
             self.handle_protocol(member, letter)
         elif self.take_data(member, letter):
@@ -200,7 +208,7 @@ class _Driver:
                 seat.machine.hear(letter.source, self.calendar.now_ps)
             for rider in letter.riders:
                 if rider.dest in (GROUP, member):
-                    self.handle_protocol(member, rider)
+                    self.handle_protocol(member, rider, rides=True)
             if member == self.starter and self.plan.trigger == PRESSURE:
                 self.begin()
             if self.plan.handlers and self.is_through(seat):
@@ -222,13 +230,15 @@ class _Driver:
         """Ask a member's machine what goes with its next data message; return its bytes."""
         return self.seats[member].machine.attach(column, number, self.calendar.now_ps)
 
-    def handle_protocol(self, member: int, letter: Letter) -> None:
+    def handle_protocol(self, member: int, letter: Letter, *, rides: bool = False) -> None:
         """Give a stability message to a member's machine."""
+        if self.wire.on:
+            self.wire.arrive(member, letter, rides=rides)
         seat, now_ps = self.seats[member], self.calendar.now_ps
         seat.received += 1
         seat.begun_at_ps.setdefault(self.ordinal(letter.execution), now_ps)
         if self.wire_log:
-            self.events.append((HANDLE_EVENT, now_ps, member, letter.source, letter.execution, letter.kind))
+            self.wire.note(HANDLE_EVENT, member, letter.source, letter.execution, letter.kind)
         array = letter.array if letter.entries is None else self.take_changes(member, letter)
         message = Received(letter.kind, letter.source, letter.numbers, array)
         sent = seat.machine.receive(message, now_ps)
@@ -242,6 +252,7 @@ class _Driver:
         """Let a fault happen."""
         seat = self.seats[fault.member]
         self.faults_to_come -= 1
+        self.wire.begin(fault.member)
         if fault.what == JOIN:
             seat.alive = True
             if self.plan.book < 0:
@@ -431,15 +442,20 @@ class _Driver:
         """Return when to give up the execution that runs."""
         return self.asked_at_ps + self.plan.retry_ps if self.plan.retry_ps else NEVER
 
+    def start_looks_due_at_ps(self) -> int:
+        """Return when the starter's trigger next has something to decide by time alone."""
+        if self.is_over():
+            return NEVER
+        if self.running:
+            return self.retry_at_ps()
+        return self.next_start_ps if self.plan.trigger == PERIODIC else NEVER
+
     def set_timer(self, member: int) -> None:
         """Bring a member's timer up to date."""
         own_timer = self.seats[member].machine.next_timer()
         due_ps = min(self.traffic.deadline_ps(member), NEVER if own_timer is None else own_timer)
-        if member == self.starter and not self.is_over():
-            if self.running:
-                due_ps = min(due_ps, self.retry_at_ps())
-            elif self.plan.trigger == PERIODIC:
-                due_ps = min(due_ps, self.next_start_ps)
+        if member == self.starter:
+            due_ps = min(due_ps, self.start_looks_due_at_ps())
         seat = self.seats[member]
         if seat.timer is not None:
             if seat.timer.at_ps == due_ps:
@@ -455,6 +471,9 @@ class _Driver:
         self.seats[member].timer = None
         if not self.seats[member].alive:
             return
+        if self.wire.on:
+            due = member == self.starter and self.start_looks_due_at_ps() <= self.calendar.now_ps
+            self.wire.ring(member, self.asked_at_ps if due else None)
         self.traffic.handle_deadlines(member)
         machine, now_ps = self.seats[member].machine, self.calendar.now_ps
         own_timer = machine.next_timer()
@@ -482,6 +501,8 @@ class _Driver:
         """Send what a machine wants sent, then measure and check what it has learned."""
         seat = self.seats[member]
         learned, finished = seat.machine.learned, seat.machine.finished
+        if self.wire.on:
+            self.wire.look_at_timer(member, seat.machine)
         for each in sent:
             self.send(member, each, depth + 1)
         self.note_changes(member)

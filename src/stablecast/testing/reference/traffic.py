@@ -24,10 +24,11 @@ from stablecast.simulate.queues import NEVER
 from stablecast.simulate.senders import sender_columns, sender_intervals_ps, sender_members, sender_messages
 from stablecast.simulate.setup import PIGGYBACKS, Setup
 from stablecast.simulate.state import BEATS_MAX, DATA, HEARTBEAT, KEPT, NAK, REQUEST, RIDERS_MAX, Plan
-from stablecast.simulate.traffic import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
+from stablecast.simulate.trace_rows import RECEIVE_EVENT, RELEASE_EVENT, SEND_EVENT, STABLE_EVENT
 
-Event = tuple[int, int, int, int, int, int]
-"""A row of the trace: code, time in ps, member, column or source, number or execution, bytes or kind."""
+Event = tuple[int, ...]
+"""A row of the trace: code, time in ps, member, column or source, number or execution, bytes or kind; and in
+a wire trace the further ones of :data:`stablecast.simulate.trace_rows.ROW`."""
 
 
 @dataclass(eq=False)
@@ -131,11 +132,14 @@ class DataTraffic:
         network: Network,
         received: list[NDArray[np.integer[Any]]],
         stable: list[NDArray[np.integer[Any]]],
-        events: list[Event],
     ) -> None:
         self.plan = plan
         self.network = network
-        self.events = events
+        self.note: Callable[[int, int, int, int, int], None] = _note_nothing
+        """Called with each event: code, member, column, number and bytes."""
+        self.on_offer: Callable[[Letter], None] | None = None
+        """Called with each message that waits for a ride, and with each that a member takes in."""
+        self.on_taken: Callable[[int, Letter], None] | None = None
         self.audiences = [set(audience) for audience in setup.audiences]
         """For each column, the members that take its messages now; empty if everyone does."""
         self.attach: Callable[[int, int, int], int] = _attach_nothing
@@ -277,6 +281,8 @@ class DataTraffic:
         if not station.riders:
             station.rider_at_ps = self.now_ps + patience_ps
         station.riders.append(letter)
+        if self.on_offer is not None:
+            self.on_offer(letter)
         return True
 
     def _saves(self, letter: Letter) -> bool:
@@ -308,9 +314,11 @@ class DataTraffic:
     def take_in(self, member: int, letter: Letter) -> bool:
         """Take in a message of the data traffic at a member; tell whether it got through."""
         station, column = self.stations[member], self.columns[letter.column]
+        if letter.kind in (DATA, KEPT) and self._loses(station, letter):
+            return False
+        if self.on_taken is not None:
+            self.on_taken(member, letter)
         if letter.kind in (DATA, KEPT):
-            if self._loses(station, letter):
-                return False
             self._take(station, column, letter)
         elif letter.kind == HEARTBEAT:
             station.highest[column.number] = max(station.highest[column.number], letter.last)
@@ -445,7 +453,11 @@ class DataTraffic:
             leader.send_at_ps = self.now_ps
 
     def _note(self, code: int, member: int, column: int, seq: int) -> None:
-        self.events.append((code, self.now_ps, member, column, seq, self.plan.data_bytes))
+        self.note(code, member, column, seq, self.plan.data_bytes)
+
+
+def _note_nothing(code: int, member: int, column: int, seq: int, size: int) -> None:
+    pass
 
 
 def _attach_nothing(member: int, column: int, number: int) -> int:
