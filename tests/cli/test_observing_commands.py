@@ -8,13 +8,17 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 
 import pytest
 from node_process import NodeProcess
 
+from stablecast.cli import observing
 from stablecast.cli.main import main
+from stablecast.observe.rows import Tail
+from stablecast.observe.traces import TracesPlace
 from tests.holdback.servers import free_port
 
 ROWS = (
@@ -175,6 +179,25 @@ def test_a_node_asks_for_the_token_of_a_file(tmp_path):
         )
         assert (known.returncode, known.stderr) == (0, "")
         assert known.stdout.startswith("orders · s_coord · 1 member · view 1 · seen by ann, member")
+
+
+def test_a_long_first_look_says_how_far_it_is(traces, monkeypatch, capsys):
+    slow = threading.Event()
+    read = Tail.new_rows
+
+    def slowly(tail):
+        yield from read(tail)
+        assert slow.wait(20)
+
+    def say(place):
+        slow.set()
+        return "reading 'traces': 5 kB so far"
+
+    monkeypatch.setattr(observing, "SAY_EVERY_S", 0.01)
+    monkeypatch.setattr(Tail, "new_rows", slowly)
+    monkeypatch.setattr(TracesPlace, "progress", say)
+    assert main(["top", str(traces), "--once"]) == 0
+    assert "# reading 'traces': 5 kB so far" in capsys.readouterr().err
 
 
 def test_without_the_extra_one_line_says_what_to_install(traces, monkeypatch, capsys):

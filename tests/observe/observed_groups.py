@@ -82,6 +82,9 @@ class FakePlace:
             raise self.told
         return self.told
 
+    def progress(self):
+        return ""
+
     async def notes(self, after, wait_s):
         await asyncio.sleep(0.001)
         if isinstance(self.told, Exception):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stablecast.errors import InvalidInput
+from stablecast.words import printable
 
 if TYPE_CHECKING:
     from stablecast.observe.follow import Follower, Looked
     from stablecast.observe.place import Place
 
+SAY_EVERY_S = 2.0
+"""Seconds after which it is said how far the first look is."""
 PlaceArgument = Annotated[
     str,
     typer.Argument(
@@ -46,7 +51,13 @@ async def first_look(follower: Follower) -> Looked:
     """Look once; a place that does not answer is wrong usage at the start."""
     from stablecast.observe.place import NoAnswer
 
+    looking = asyncio.create_task(follower.first())
     try:
-        return await follower.first()
+        while not (await asyncio.wait({looking}, timeout=SAY_EVERY_S))[0]:
+            if progress := follower.place.progress():
+                print(f"# {printable(progress)}", file=sys.stderr, flush=True)
+        return looking.result()
     except NoAnswer as error:
         raise InvalidInput(str(error)) from None
+    finally:
+        looking.cancel()

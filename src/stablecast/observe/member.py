@@ -37,6 +37,10 @@ class MemberPlace:
         """Return the group as the member sees it now."""
         return await self._ask("/group", {}, Observed, ANSWER_S)
 
+    def progress(self) -> str:
+        """Return nothing: a member answers at once, or not."""
+        return ""
+
     async def notes(self, after: int, wait_s: int) -> Notes:
         """Return what has happened after a note, at once or as soon as something does."""
         return await self._ask("/events", {"after": after, "wait_s": wait_s}, Notes, wait_s + ANSWER_S)

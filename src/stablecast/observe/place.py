@@ -45,6 +45,9 @@ class Place(Protocol):
     async def look(self) -> Observed:
         """Return the group as it is now."""
 
+    def progress(self) -> str:
+        """Return how far a look is that takes long; nothing if there is nothing to say."""
+
     async def notes(self, after: int, wait_s: int) -> Notes:
         """Return what has happened after a note, at once or as soon as something does."""
 

@@ -46,6 +46,11 @@ class Tail:
             yield from self._new_rows_of(file)
 
     @property
+    def read_bytes(self) -> int:
+        """How much was read so far."""
+        return sum(at for at, _ in list(self._read.values()))
+
+    @property
     def files(self) -> int:
         """How many files were found so far."""
         return len(self._read)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from stablecast.engine.observed import BEHIND, OK, Gone, Notes, Observed, SeenHolding, SeenMember, SeenSource
 from stablecast.errors import InvalidInput
+from stablecast.holdback.units import size_text
 from stablecast.observe.ledger import Ledger, Source
 from stablecast.observe.place import Explained, Lacking, NoAnswer
 from stablecast.observe.rows import PATTERN, Tail
@@ -43,6 +44,10 @@ class TracesPlace:
         async with self._reading:
             ledger = await asyncio.to_thread(self._read)
             return seen(ledger, time.time_ns() // 1000, others=len(self._ledgers) - 1)
+
+    def progress(self) -> str:
+        """Return how much was read: traces of before may be large."""
+        return f"reading '{self.shown}': {size_text(self._tail.read_bytes)} so far"
 
     async def notes(self, after: int, wait_s: int) -> Notes:
         """Return who came and went after a note, at once or as soon as somebody does."""
