@@ -36,6 +36,8 @@ WORKING = {
 ASKING = {"holdback", "collect", "audit", "trim"}
 # Those that simulate for seconds: tests/cli/test_advise_command.py.
 ADVISING = {"advise": ["--members", "3", "--rate-per-s", "20"], "calibrate": ["--out", "costs.toml"]}
+# Those that look at live groups: tests/cli/test_observing_commands.py.
+OBSERVING = {"top", "dashboard"}
 # Processes that the demo starts import this file too, so the packages are hidden from them as well.
 WITHOUT_EXTRA = """
 import sys
@@ -91,7 +93,7 @@ def without_extra(place, *arguments, cache):
 
 def test_the_commands_are_all_here():
     assert {command.name for command in app.registered_commands} == {
-        *NEEDING, *WORKING, *ASKING, *ADVISING
+        *NEEDING, *WORKING, *ASKING, *ADVISING, *OBSERVING
     }  # fmt: skip
 
 

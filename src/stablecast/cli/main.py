@@ -14,6 +14,7 @@ from stablecast.cli.analyze import analyze_command
 from stablecast.cli.audit import audit_command
 from stablecast.cli.calibrate import calibrate_command
 from stablecast.cli.collect import collect_command
+from stablecast.cli.dashboard import dashboard_command
 from stablecast.cli.demo import demo_command
 from stablecast.cli.extras import line_of
 from stablecast.cli.holdback import holdback_command
@@ -33,6 +34,7 @@ from stablecast.cli.report import report_command
 from stablecast.cli.reproduce import reproduce_command
 from stablecast.cli.simulate import SimulateCommand, simulate_command
 from stablecast.cli.sweep import sweep_command
+from stablecast.cli.top import top_command
 from stablecast.cli.trim import trim_command
 from stablecast.cli.watch import watch_command
 from stablecast.errors import InvalidInput, StablecastError
@@ -73,6 +75,8 @@ app.command("report")(report_command)
 app.command("lens")(lens_command)
 app.command("demo")(demo_command)
 app.command("node")(node_command)
+app.command("top")(top_command)
+app.command("dashboard")(dashboard_command)
 app.command("key")(key_command)
 app.command("protocols")(protocols_command)
 

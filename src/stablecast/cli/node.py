@@ -68,6 +68,14 @@ def node_command(
     metrics: Annotated[
         str | None, typer.Option(help="Address to serve metrics and status on.", show_default=False)
     ] = None,
+    metrics_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="What who asks there has to know, 16 characters or more; otherwise the variable"
+            " STABLECAST_TOKEN.",
+            show_default=False,
+        ),
+    ] = None,
     trace: Annotated[Path | None, typer.Option(help="New file for events.", show_default=False)] = None,
     wire: WireOption = False,
     insecure: Annotated[
@@ -108,6 +116,7 @@ def node_command(
         "receives": () if no_receives else receives or True,
         "advertise": advertise,
         "metrics": metrics,
+        "metrics_token": _token(metrics, metrics_token_file),
         "insecure": insecure,
     }
     words = ["stablecast", "node", "--group", group]
@@ -149,6 +158,14 @@ def _key(file: Path | None) -> Keyring | None:
     if file is not None:
         return keyring_from_file(file)
     return keyring_from_env() if ENVIRONMENT_VARIABLE in os.environ else None
+
+
+def _token(metrics: str | None, file: Path | None) -> str | None:
+    from stablecast.live.access import read_token
+
+    if metrics is None and file is None:
+        return None
+    return read_token(file)
 
 
 def _log(file: Path | None, *, wire: bool) -> EventLog | None:

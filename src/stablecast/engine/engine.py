@@ -37,6 +37,7 @@ from stablecast.engine.reception import Reception
 from stablecast.engine.results import Delivery, Event, QueueFull
 from stablecast.engine.rows import Row
 from stablecast.engine.sealing import SEALED, Sealing
+from stablecast.engine.stats import Releases
 from stablecast.engine.timers import timers
 from stablecast.engine.views import Views
 from stablecast.membership.actions import JoinFailed, Left, Randomness
@@ -162,6 +163,10 @@ class Engine:
     def is_blocked(self) -> bool:
         """Whether nothing can be sent until a view begins."""
         return self.in_view is None or self.agreement.is_blocked
+
+    def releases(self) -> Releases:
+        """Return how often messages were let go, and after how long."""
+        return self._host.releases
 
     def refused(self) -> dict[str, int]:
         """Return how many datagrams were refused, by reason."""

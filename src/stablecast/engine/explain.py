@@ -109,6 +109,13 @@ def explain(engine: Engine, id: MessageId, now: float) -> Explanation:
     return Explanation(id, waiting, laggards(engine, id, now))
 
 
+def protocol_of(engine: Engine) -> str:
+    """Return what finds out what is stable: in this view, or in general while there is none."""
+    here = engine.in_view
+    chosen = None if here is None else here.choice
+    return engine.options.protocol_name if chosen is None else chosen.protocol.name
+
+
 def describe(engine: Engine, now: float) -> Stats:
     """Return how a member is doing."""
     here, counters = engine.in_view, engine.counters
@@ -124,13 +131,11 @@ def describe(engine: Engine, now: float) -> Stats:
     data = None if here is None else here.data
     bimodal = data if isinstance(data, BimodalPlane) else None
     loss = None if bimodal is None else bimodal.loss
-    chosen = None if here is None else here.choice
-    protocol = engine.options.protocol_name if chosen is None else chosen.protocol.name
     return Stats(
         me=engine.label,
         group=engine.options.group,
         state=engine.agreement.state,
-        protocol=protocol,
+        protocol=protocol_of(engine),
         members=engine.labels,
         view_epoch=0 if view is None else view.epoch,
         main=view is not None and view.line == engine.options.group,

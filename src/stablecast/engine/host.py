@@ -11,6 +11,7 @@ from stablecast.engine.in_view import InView
 from stablecast.engine.names import key_of
 from stablecast.engine.process import Process
 from stablecast.engine.results import Event, MessagesLost, Released
+from stablecast.engine.stats import Releases
 from stablecast.engine.wire import AnyFrame
 from stablecast.membership.actions import JoinFailed, Left
 from stablecast.multicast.bimodal_plane import BimodalPlane
@@ -32,6 +33,7 @@ class Host:
         """Whether it is to look again: something became stable, or there is room to send."""
         self.tells_releases = False
         """Whether somebody wants to hear of each release."""
+        self.releases = Releases()
         self._options, self._trips, self._archive = process.options, process.trips, process.archive
         self._out, self._own, self._backlog = process.mail.out, process.own, process.backlog
         self._tracing = process.tracing
@@ -74,6 +76,7 @@ class Host:
         """Let go of runs that everyone has."""
         here = self.in_view
         assert here is not None
+        self.releases.add(now - runs[0].at)
         if self._options.deliver == "stable" and self._is_delivered(source):
             for kept in runs:
                 if kept.run is not None:

@@ -192,6 +192,11 @@ class SignsOfLife:
             or rank in self.laggards.known()
         )
 
+    def known(self, since: float) -> set[int]:
+        """Return the ranks of those of whom that is known, without looking at all members."""
+        said = {rank for rank, at in self._reported.items() if at > since}
+        return said.union(self._detector.watched, (self._detector.me,), self.laggards.known())
+
     @property
     def patience(self) -> float:
         """Seconds after which a message is overdue that is not stable."""

@@ -48,6 +48,19 @@ class TimeHistogram:
 
 
 @dataclass(slots=True)
+class Releases:
+    """Times that copies of a source's messages were let go, and how long the oldest of each was here."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self.count += 1
+        self.seconds += seconds
+
+
+@dataclass(slots=True)
 class Counters:
     """What has happened so far; the engine counts."""
 

@@ -40,6 +40,7 @@ from stablecast.membership.view import Address, View, format_address
 
 if TYPE_CHECKING:
     from stablecast.live.driver import Driver
+    from stablecast.live.notes import Notes
 
 LEAVE_S = 1.0
 ASK_FIRST_S = 0.002
@@ -72,6 +73,8 @@ class Group:
         self._on_close: list[Callable[[], None]] = []
         self.metrics_address: Address | None = None
         """Where metrics are served, if they are."""
+        self._notes: Notes | None = None
+        """What observers are told has happened; None while nobody can ask."""
         self._driver = make_driver(GroupListener(self))
         self._engine = engine = self._driver.engine
         self._inbox = Inbox(
@@ -280,6 +283,8 @@ class Group:
 
     def _tell(self, event: Event) -> None:
         log_event(event, self.name, self.me)
+        if self._notes is not None:
+            self._notes.take(event)
         if isinstance(event, ViewChanged) and not self._joined.done():
             self._joined.set_result(None)
         streams = list(self._streams)

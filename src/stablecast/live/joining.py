@@ -19,6 +19,7 @@ from stablecast.engine.keys import Keyring
 from stablecast.engine.options import Options
 from stablecast.engine.pace import PaceOptions
 from stablecast.errors import BindFailed, InvalidInput, JoinFailed
+from stablecast.live.access import checked_token
 from stablecast.live.apart import apart
 from stablecast.live.transport import (
     Transport,
@@ -58,6 +59,7 @@ def join(
     trace: Log | None = None,
     trace_offset_s: float | None = None,
     metrics: str | None = None,
+    metrics_token: str | None = None,
     member: str = Options.member,
     zone: str = Options.zone,
     sends: bool = Options.sends,
@@ -108,7 +110,9 @@ def join(
     trace_offset_s
         Added to the monotonic clock in traces; by default what makes it the time of day.
     metrics
-        Address to serve Prometheus metrics and JSON status on.
+        Address to serve Prometheus metrics, JSON status and what observers show on.
+    metrics_token
+        What who asks there has to know.  Without one, off loopback only metrics and status are served.
     member, zone
         This member's name, by default its address; and where it is, for levels by zone.
     sends, receives
@@ -184,6 +188,7 @@ def join(
         trace=trace,
         trace_offset_s=trace_offset_s,
         metrics=metrics,
+        metrics_token=metrics_token,
     )
     return Joining(options, settings)
 
@@ -203,6 +208,7 @@ class Settings:
     trace: Log | None
     trace_offset_s: float | None
     metrics: str | None
+    metrics_token: str | None
 
 
 class Joining:
@@ -226,6 +232,7 @@ class Joining:
 
     async def _join(self) -> Group:
         settings, transport = self._settings, self._settings.transport
+        _check_token(settings)
         here = await _resolved(settings.bind) if transport is None else transport.address
         if transport is None:
             self._check_bind(here)
@@ -242,7 +249,7 @@ class Joining:
             raise
         try:
             if settings.metrics is not None:
-                await _serve_metrics(group, settings.metrics)
+                await _serve_metrics(group, settings.metrics, settings.metrics_token)
             group._driver.start(contacts)
             await group._joined
         except JoinFailed as error:
@@ -257,7 +264,7 @@ class Joining:
         """Import what a member is made of, and have the kernels of its protocol compiled."""
         import_module("stablecast.live.group")
         if self._settings.metrics is not None:
-            import_module("stablecast.live.metrics")
+            _import_metrics()
         from stablecast.engine.warm import warm
 
         for choice in self._options.choices or (None,):
@@ -324,6 +331,25 @@ class Joining:
         return JoinFailed(f"{error} ({'; '.join(found)})")
 
 
+def _check_token(settings: Settings) -> None:
+    if settings.metrics_token is None:
+        return
+    if settings.metrics is None:
+        raise InvalidInput("metrics_token needs metrics: the address that it is for")
+    checked_token(settings.metrics_token, "of metrics_token")
+
+
+def _import_metrics() -> None:
+    try:
+        import_module("stablecast.live.metrics")
+    except ModuleNotFoundError as error:
+        if error.name != "aiohttp":
+            raise
+        raise InvalidInput(
+            "metrics need aiohttp, which is not installed (pip install 'stablecast[live]')"
+        ) from None
+
+
 async def _found_at(contact: Address, here: Address) -> str:
     """Tell why a contact may not have answered."""
     match await who_listens(contact, LISTENS_S, here=here):
@@ -366,12 +392,12 @@ def _check_family(what: str, text: str, address: Address, here: Address) -> None
         )
 
 
-async def _serve_metrics(group: Group, address: str) -> None:
+async def _serve_metrics(group: Group, address: str, token: str | None) -> None:
     from stablecast.live.metrics import serve
 
     host, port = await _resolved(address)
     try:
-        group._on_close.append(await serve(group, host, port))
+        group._on_close.append(await serve(group, host, port, token=token))
     except OSError as error:
         reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
         raise BindFailed(f"cannot serve metrics on {address}: {reason}") from None

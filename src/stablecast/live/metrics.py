@@ -1,22 +1,46 @@
-"""Metrics: Prometheus text and JSON status of a member, over HTTP, on request."""
+"""What a member tells over HTTP, on request: metrics for Prometheus, its status, its group, and events.
+
+| page | what it is |
+|---|---|
+| ``/metrics`` | the text format of Prometheus |
+| ``/status`` | the numbers of this member, as JSON |
+| ``/group`` | the group from this member's point of view (``engine/observed``), as JSON |
+| ``/events?after=N&wait_s=S`` | notes after a number, at once or as soon as there is one |
+| ``/explain?source=ann&seq=17`` | who lacks a message, and since when |
+
+Who may read them is decided in ``access``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
+from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from stablecast.engine import observed
+from stablecast.engine.observe import observe
+from stablecast.engine.results import MessageId
 from stablecast.engine.stats import TIME_BOUNDS_S, Stats
+from stablecast.live.access import Access
+from stablecast.live.notes import Notes
+from stablecast.live.transport import is_loopback
+from stablecast.live.web import Server
 
 if TYPE_CHECKING:
     from stablecast.live.group import Group
 
-REQUEST_BYTES = 8192
-REQUEST_S = 5.0
+WAIT_S = 25.0
+"""The longest that somebody waits for an event: proxies give up after 30 or 60 seconds."""
+ALWAYS = ("/metrics", "/status", "/")
+"""Pages that need a token only where one is set."""
+PAGES = "/metrics, /status, /group, /events and /explain"
 
 
 class GroupCollector:
@@ -102,54 +126,90 @@ def _ratio(stats: Stats) -> float:
     return stats.control_bytes / stats.data_bytes if stats.data_bytes else 0.0
 
 
-async def serve(group: Group, host: str, port: int) -> Callable[[], None]:
-    """Serve ``/metrics`` and ``/status``; returns what closes the server."""
-    registry = CollectorRegistry()
-    registry.register(GroupCollector(group))
-    open_writers: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
+class Pages:
+    """Answers requests about one member."""
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_writers[writer] = asyncio.current_task()
-        try:
-            async with asyncio.timeout(REQUEST_S):
-                line = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n", 1)[0]
-            writer.write(_respond(line, group, registry))
-            await writer.drain()
-        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass
-        finally:
-            open_writers.pop(writer, None)
-            writer.close()
+    def __init__(self, group: Group, access: Access) -> None:
+        self._group = group
+        self._access = access
+        self._registry = CollectorRegistry()
+        self._registry.register(GroupCollector(group))
+        self.notes = Notes(group._driver.now)
 
-    server = await asyncio.start_server(answer, host, port, limit=REQUEST_BYTES)
-    group.metrics_address = server.sockets[0].getsockname()[:2]
+    async def answer(self, request: web.BaseRequest) -> web.Response:
+        """Answer one request; a name of a page that there is not gets the names of those that there are."""
+        if request.method not in ("GET", "HEAD"):
+            return _line(405, f"everything here is read only: GET {PAGES}")
+        if self._access.token is not None or request.path not in ALWAYS:
+            refusal = self._access.refusal(request.headers)
+            if refusal is not None:
+                return _line(refusal.status, refusal.line)
+        match request.path:
+            case "/metrics":
+                return web.Response(
+                    body=generate_latest(self._registry),
+                    headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
+                )
+            case "/status" | "/":
+                return _json(json.dumps(self._group.stats().to_dict(), indent=1).encode() + b"\n")
+            case "/group":
+                return _json(self._observed())
+            case "/events":
+                return await self._events(request)
+            case "/explain":
+                return self._explain(request)
+        return _line(404, f"there are {PAGES}")
+
+    def _observed(self) -> bytes:
+        group, notes = self._group, self.notes
+        time_us = time.time_ns() // 1000
+        found = observe(group._engine, group._driver.now(), time_us=time_us, last_note=notes.last)
+        return msgspec.json.encode(msgspec.structs.replace(found, gone=notes.gone()))
+
+    async def _events(self, request: web.BaseRequest) -> web.Response:
+        after, wait_s = _whole(request, "after"), _whole(request, "wait_s")
+        if after is None or wait_s is None:
+            return _line(400, "accepted: /events?after=NUMBER&wait_s=SECONDS, whole numbers")
+        await self.notes.wait(after, min(float(wait_s), WAIT_S))
+        session = f"{self._group._engine.session:016x}"
+        notes = observed.Notes(incarnation=session, last=self.notes.last, notes=self.notes.after(after))
+        return _json(msgspec.json.encode(notes))
+
+    def _explain(self, request: web.BaseRequest) -> web.Response:
+        source, seq = request.query.get("source", ""), _whole(request, "seq")
+        if not source or not seq:
+            return _line(400, "accepted: /explain?source=NAME&seq=NUMBER, a number from 1")
+        return _json(msgspec.json.encode(self._group.explain(MessageId(source, seq))))
+
+
+def _whole(request: web.BaseRequest, name: str) -> int | None:
+    """Return a whole number of a request, 0 if it is absent; None if it is none."""
+    text = request.query.get(name, "0")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def _json(body: bytes) -> web.Response:
+    return web.Response(body=body, headers={"Content-Type": "application/json", "Cache-Control": "no-store"})
+
+
+def _line(status: int, text: str) -> web.Response:
+    return web.Response(status=status, text=text + "\n")
+
+
+async def serve(group: Group, host: str, port: int, *, token: str | None = None) -> Callable[[], None]:
+    """Serve a member's pages; returns what ends that."""
+    access = Access(
+        is_loopback((host, port)), token, how="join(metrics_token=...), or node --metrics-token-file FILE"
+    )
+    pages = Pages(group, access)
+    server = Server(pages.answer)
+    listening = await asyncio.get_running_loop().create_server(server, host, port)
+    group.metrics_address = listening.sockets[0].getsockname()[:2]
+    group._notes = pages.notes
 
     def close() -> None:
-        server.close()
-        for writer, task in list(open_writers.items()):
-            writer.transport.abort()
-            if task is not None:
-                task.cancel()
+        listening.close()
+        pages.notes.end()
+        server.abort()
 
     return close
-
-
-def _respond(line: bytes, group: Group, registry: CollectorRegistry) -> bytes:
-    words = line.split()
-    path = words[1] if len(words) >= 2 and words[0] == b"GET" else b""
-    if path == b"/metrics":
-        return _http("200 OK", "text/plain; version=0.0.4; charset=utf-8", generate_latest(registry))
-    if path in (b"/status", b"/"):
-        body = json.dumps(group.stats().to_dict(), indent=1).encode() + b"\n"
-        return _http("200 OK", "application/json", body)
-    return _http("404 Not Found", "text/plain", b"there are /metrics and /status\n")
-
-
-def _http(status: str, kind: str, body: bytes) -> bytes:
-    head = (
-        f"HTTP/1.1 {status}",
-        f"Content-Type: {kind}",
-        f"Content-Length: {len(body)}",
-        "Connection: close",
-    )
-    return "\r\n".join((*head, "", "")).encode() + body

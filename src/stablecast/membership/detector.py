@@ -300,6 +300,16 @@ class Detector:
             and rank not in self._suspicions
         ]
 
+    def is_suspected(self, rank: int) -> bool:
+        """Tell whether this member has told others of a member's silence, or heard of it from them."""
+        return rank in self._suspicions
+
+    def is_silent(self, rank: int, now: float) -> bool:
+        """Tell whether others are asked about a neighbour; of nobody while this process is late itself."""
+        if rank not in self.watched or now - self.next_tick > self.every:
+            return False
+        return now - self._heard_at(rank) > self._ask_after
+
     def last_heard(self, rank: int) -> float:
         """Return when there was last a sign of life; of members that others watch, no news is one."""
         if rank in self.watched:

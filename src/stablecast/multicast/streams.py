@@ -22,6 +22,11 @@ def last_part(run: Run) -> int:
     return run.part + len(run.payloads) - 1 if isinstance(run, Data) else run.part
 
 
+def parts_in(run: Run) -> int:
+    """Return how many parts a run has."""
+    return last_part(run) - run.part + 1
+
+
 def last_seq(run: Run) -> int:
     """Return the last message that is complete with this run."""
     if isinstance(run, Data):

@@ -11,13 +11,14 @@ What a member cannot tell
     the head, and not as exact.  So there is no counterfactual for the second oldest message.
     Members that are gone do not count: the group itself takes them out of its view.
 Rights
-    The status has no password (docs/metrics.md): whoever reaches the address may read it.
+    Where the member asks for a token (docs/metrics.md), it is that of the variable STABLECAST_TOKEN.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import os
 import time
 import urllib.error
 import urllib.request
@@ -52,7 +53,8 @@ class MemberSource(Closing):
         """Return the member's buffer as a log."""
         url = self.address.server.replace("stablecast://", "http://", 1) + "/status"
         try:
-            with urllib.request.urlopen(url, timeout=self.timeout_s) as answer:
+            request = urllib.request.Request(url, headers=_token())
+            with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:
                 status = json.loads(answer.read(MOST_BYTES))
             now_us = time.time_ns() // 1000
             return Snapshot(self.address.server, "stablecast", now_us, (_log(status, now_us),))
@@ -63,6 +65,11 @@ class MemberSource(Closing):
         except (ValueError, KeyError, TypeError, AttributeError):
             why = "what answers is not the status of a member (accepted: the address of --metrics)"
         raise CannotAsk(f"cannot ask {self.address.server}: {why}")
+
+
+def _token() -> dict[str, str]:
+    token = os.environ.get("STABLECAST_TOKEN", "").strip()
+    return {"Authorization": f"Bearer {token}"} if token.isascii() and token.isprintable() and token else {}
 
 
 def _log(status: dict[str, Any], now_us: int) -> Log:
