@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from stablecast.showing import Card, Table
 from stablecast.showing.card import MOST_ROWS
@@ -64,9 +65,17 @@ def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _says(table: pa.Table, column: str) -> bool:
+    """Tell whether a column says anything: the group does where there are several."""
+    values = table[column]
+    if column == "group":
+        return len(pc.unique(values)) > 1
+    return bool(values.null_count < len(values))
+
+
 def _short(name: str, table: pa.Table) -> Table:
     """Return the first rows of a table, those that matter most."""
-    columns = [column for column in SHOWN[name] if column in table.column_names]
+    columns = [column for column in SHOWN[name] if column in table.column_names and _says(table, column)]
     by = MOST_FIRST.get(name)
     if by in columns:
         table = table.sort_by([(by, "descending")])

@@ -31,10 +31,12 @@ STYLE = """
 .stablecast-card { color: inherit; font-size: 13px; line-height: 1.45; max-width: 72em; margin: 0.3em 0; }
 .stablecast-card .head { font-weight: 600; font-size: 1.1em; overflow-wrap: anywhere; }
 .stablecast-card .lead, .stablecast-card .more { opacity: 0.75; margin: 0 0 0.4em; overflow-wrap: anywhere; }
-.stablecast-card .scroll { overflow-x: auto; margin: 0 0 0.6em; }
-.stablecast-card table { border-collapse: collapse; border: 0; margin: 0; color: inherit; background: none; }
+.stablecast-card .scroll { overflow-x: auto; max-width: 100%; margin: 0 0 0.6em; }
+.stablecast-card .parts { display: flex; flex-wrap: wrap; gap: 0 2.5em; align-items: flex-start; }
+.stablecast-card table { border-collapse: collapse; border: 0; margin: 0; color: inherit; background: none;
+  font-size: inherit; }
 .stablecast-card caption { text-align: left; font-weight: 600; padding: 0.2em 0; color: inherit;
-  caption-side: top; }
+  caption-side: top; white-space: nowrap; }
 .stablecast-card tr { background: none; }
 .stablecast-card th, .stablecast-card td { text-align: left; vertical-align: top;
   padding: 0.15em 1.1em 0.15em 0; border: 0; border-bottom: 1px solid rgba(128, 128, 128, 0.35);
@@ -80,11 +82,12 @@ class Card:
         yield f'<div class="head">{_text(self.title)}</div>'
         if self.lead:
             yield f'<div class="lead">{_text(self.lead)}</div>'
+        yield '<div class="parts">'
         if self.facts:
             rows = (_row(name, value) for name, value in self.facts.items())
             yield f'<div class="scroll"><table><tbody>{"".join(rows)}</tbody></table></div>'
-        for table in self.tables:
-            yield from _table(table)
+        yield from map(_table, self.tables)
+        yield "</div>"
         for code in self.pasted:
             yield f"<pre>{_text(code, long=True)}</pre>"
 
@@ -111,19 +114,18 @@ def _fraction(value: float) -> str:
 
 
 def _row(name: str, value: Any) -> str:
-    return f'<tr><th scope="row">{_text(name)}</th>{_cell(value)}</tr>'
+    return f'<tr><th scope="row">{_text(name)}</th><td class="number">{_text(shown(value))}</td></tr>'
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: Table) -> str:
     rows = table.rows[:MOST_ROWS]
     total = len(table.rows) if table.total is None else table.total
     names = (f'<th scope="col"{_class(table, k)}>{_text(name)}</th>' for k, name in enumerate(table.columns))
     caption = f"<caption>{_text(table.title)}</caption>" if table.title else ""
     head = f"<thead><tr>{''.join(names)}</tr></thead>"
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    yield f'<div class="scroll"><table>{caption}{head}<tbody>{body}</tbody></table></div>'
-    if total > len(rows):
-        yield f'<div class="more">{total - len(rows):,} more rows</div>'
+    more = f'<div class="more">{total - len(rows):,} more rows</div>' if total > len(rows) else ""
+    return f'<div class="scroll"><table>{caption}{head}<tbody>{body}</tbody></table>{more}</div>'
 
 
 def _class(table: Table, column: int) -> str:

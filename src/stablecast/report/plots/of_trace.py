@@ -1,9 +1,9 @@
 """A trace in space and time: who received what when, and when it was known to be stable.
 
 What is shown
-    An arrow for each receipt, from the sending at its source.  A mark where a member first knows a message to
-    be stable: such an event stands for everything up to its number, so a message's is the first that reaches
-    it.  Of one message there is a span as well, from its sending to its source's knowing.
+    An arrow for each receipt, from the sending at its source.  A mark where a member first knows messages to
+    be stable, and how many: such an event stands for everything up to its number, so a message's is the first
+    that reaches it.  Of one message there is a span as well, from its sending to its source's knowing.
 What is left out
     A receipt without a sending in the trace, and a sender's own receipt.  Members that have no receipt are
     named in the caption: the trace does not say whether it was lost or is still on its way.
@@ -11,6 +11,7 @@ What is left out
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -182,13 +183,10 @@ def _arrow(one: _Event, at: dict[str, int], sent_ms: float, received_ms: float) 
 def _marks(
     stable: Sequence[tuple[_Event, int]], at: dict[str, int], start: int, window: Window
 ) -> Iterator[Mark]:
-    """Yield one mark for each event, with the highest of the messages that it is the first for."""
-    highest: dict[tuple[str, str, int], int] = {}
-    for one, seq in stable:
-        key = (one.member, one.source, one.time_us)
-        highest[key] = max(seq, highest.get(key, seq))
-    for (member, source, time_us), seq in highest.items():
-        text = "stable" if window.message is not None else f"{source}/{seq} stable"
+    """Yield one mark for each time at which a member learns something, with how many messages it is about."""
+    learned = Counter((one.member, one.time_us) for one, _ in stable)
+    for (member, time_us), count in learned.items():
+        text = "stable" if window.message is not None else f"{count} stable"
         yield Mark(process=at[member], time=(time_us - start) / 1e3, text=text)
 
 
@@ -218,7 +216,8 @@ def _title(arrows: Sequence[_Event], window: Window) -> str:
 
 
 def _caption(arrows: Sequence[_Event], window: Window, known: Collection[str]) -> str:
-    words = "An arrow leads from a sending to a receipt; a mark is where a member learns that it is stable."
+    words = "An arrow leads from a sending to a receipt; a mark is where a member learns that "
+    words += "it is stable." if window.message is not None else "so many messages are stable."
     if window.message is None or window.members is not None or window.end_us is not None:
         return words
     missing = sorted(set(known) - {window.message[0]} - {one.member for one in arrows})
