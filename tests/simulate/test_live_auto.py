@@ -20,7 +20,9 @@ CRASH = {
 
 
 def chosen(result):
-    return {told.member: told.about for told in result.told if told.kind == "ProtocolChosen" and told.time_us > 0}
+    """Return what each member told last of the protocol, after the beginning."""
+    told = [event for event in result.told if event.kind == "ProtocolChosen" and event.time_us > 0]
+    return {event.member: event.about for event in told}
 
 
 def test_all_members_run_from_the_next_view_on_what_was_decided():
