@@ -34,3 +34,8 @@ def test_of_shared_cores_it_is_the_processors_of_the_machine(tmp_path):
     file.write_text("[members]\ncores = 2\n")
     told = binding(Question(costs=str(file)), STEPS, [a_result(processor=0.9)])
     assert "2 cores" in told.why
+
+
+def test_nothing_is_taken_for_more_than_all_of_the_time():
+    told = binding(Question(), STEPS, [a_result(link=1.16)])
+    assert (told.what, told.why) == ("the link", "the busiest one is taken for 100% of the time")

@@ -74,3 +74,19 @@ def test_times_that_are_longer_in_fact_lower_the_limit_that_is_aimed_at(tmp_path
 def test_nonsense_is_refused(fields, told):
     with pytest.raises(InvalidInput, match=told.replace("(", r"\(")):
         Question(**fields)
+
+
+@pytest.mark.parametrize(
+    ("figure", "told"),
+    [
+        ("link_loss = 1.0", "of all datagrams 1 are lost between two members"),
+        ("link_loss = 0.4", "of all datagrams 0.64 are lost between two members"),
+        ("propagation_us = 1e12", "a round trip takes 4e\\+09 ms"),
+    ],
+)
+def test_costs_are_held_to_what_an_option_may_say_of_the_network(tmp_path, figure, told):
+    file = tmp_path / "far.toml"
+    file.write_text(f"[costs]\n{figure}\n")
+    with pytest.raises(InvalidInput, match=told):
+        Question(costs=str(file))
+    assert Question(costs=str(file), loss=0.1, rtt_ms=5).lost_share == pytest.approx(0.1)

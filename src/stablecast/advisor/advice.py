@@ -158,3 +158,8 @@ class Advice:
         from stablecast.advisor.picture import draw
 
         return draw(self, axes)
+
+    def _repr_html_(self) -> str:
+        from stablecast.advisor.showing import card_of_advice
+
+        return card_of_advice(self).html()

@@ -63,11 +63,15 @@ def binding(question: Question, candidate: Candidate, results: Sequence[Measured
 
 def _taken(question: Question, results: Sequence[Measured], processor: float, link: float) -> Binding:
     if link > processor:
-        return Binding("the link", f"the busiest one is taken for {link:.0%} of the time")
+        return Binding("the link", f"the busiest one is taken for {_share(link)} of the time")
     if question.cores:
-        return Binding(
-            "the processor", f"the {question.cores} cores are taken for {processor:.0%} of the time"
-        )
+        told = f"the {question.cores} cores are taken for {_share(processor)} of the time"
+        return Binding("the processor", told)
     busiest = [each.busiest for each in results]
     whose = "the root's" if all(member == 0 for member in busiest) else "a member's"
-    return Binding(f"{whose} processor", f"it is taken for {processor:.0%} of the time")
+    return Binding(f"{whose} processor", f"it is taken for {_share(processor)} of the time")
+
+
+def _share(load: float) -> str:
+    """Return a load as a share: a run that cannot keep up ends before what its links still have to carry."""
+    return f"{min(load, 1.0):.0%}"

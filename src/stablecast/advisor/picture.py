@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stablecast.errors import InvalidInput
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
     from stablecast.advisor.advice import Advice
 
+WIDE = 10.0
+"""Ratio of the longest time to the shortest from which on the axis is logarithmic."""
 BEST, OTHERS = "#1b6ca8", "#8a8a8a"
 
 
@@ -43,6 +46,13 @@ def draw(advice: Advice, axes: Axes | None = None) -> Axes:
         )
     where.set_xlabel("sent by a member [kB/s]")
     where.set_ylabel("time to stable, p50 [ms]")
-    where.set_ylim(bottom=0)
+    if _far_apart([each.p50_ms.mid for each in (*advice.runners_up, advice.best)]):
+        where.set_yscale("log")
+    else:
+        where.set_ylim(bottom=0)
     where.set_title(f"{advice.question.members} members, {advice.question.rate_per_s:g} messages/s")
     return where
+
+
+def _far_apart(times: Sequence[float]) -> bool:
+    return min(times) > 0 and max(times) > WIDE * min(times)

@@ -42,6 +42,8 @@ AFTER_CRASH_S = 1.5
 """Beyond the silence after which a member counts as failed, for the group to agree and go on."""
 MIB = 1 << 20
 MEMBERS_MOST = 100_000
+LOSS_MOST = 0.5
+RTT_MOST_MS = 10_000
 LINKS_OF_A_WAY = 2
 
 
@@ -62,7 +64,7 @@ class Question:
         "Share of datagrams that are lost on the way from one member to another.",
         panel=NETWORK,
         least=0,
-        most=0.5,
+        most=LOSS_MOST,
         implied="as the costs have it",
     )
     rtt_ms: float | None = knob(
@@ -70,7 +72,7 @@ class Question:
         "Milliseconds of a round trip between two members, without what their machines take.",
         panel=NETWORK,
         least=0,
-        most=10_000,
+        most=RTT_MOST_MS,
         implied="as the costs have it",
     )
     bandwidth_bps: float | None = knob(
@@ -117,8 +119,20 @@ class Question:
                 " (accepted: larger buffers)"
             )
         read_goal(self.goal)
-        if is_cost_file(self.costs):
-            read_cost_file(self.costs)
+        self._check_network()
+
+    def _check_network(self) -> None:
+        """Refuse costs with a network that an option could not ask for."""
+        if self.lost_share > LOSS_MOST:
+            raise InvalidInput(
+                f"costs '{self.costs}': of all datagrams {self.lost_share:.3g} are lost between two members"
+                f" (accepted: up to {LOSS_MOST:g}; --loss says another)"
+            )
+        if self.trip_s * 1e3 > RTT_MOST_MS:
+            raise InvalidInput(
+                f"costs '{self.costs}': a round trip takes {self.trip_s * 1e3:.6g} ms (accepted: up to"
+                f" {RTT_MOST_MS:,}; --rtt-ms says another)"
+            )
 
     @cached_property
     def wanted(self) -> Goal:

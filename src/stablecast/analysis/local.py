@@ -29,6 +29,11 @@ class Local:
     tables: Mapping[str, pa.Table]
     summary: Mapping[str, Any] = field(default_factory=dict)
 
+    def _repr_html_(self) -> str:
+        from stablecast.analysis.showing import card_of_analysis
+
+        return card_of_analysis(self.summary, self.tables).html()
+
 
 def analyze_files(inputs: Inputs, options: Options) -> Local:
     """Read files and analyse what is in them."""

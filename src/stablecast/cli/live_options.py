@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 ProtocolOption = Annotated[
-    str, typer.Option(help="A name from 'stablecast protocols', or a file that defines a protocol.")
+    str,
+    typer.Option(
+        help="A name from 'stablecast protocols', or a file that defines a protocol; auto: the group decides"
+        " at view changes."
+    ),
+]
+GoalOption = Annotated[
+    str, typer.Option(help="With --protocol auto, what to look for: soonest or least-bytes.")
 ]
 DeliveryOption = Annotated[
     str,

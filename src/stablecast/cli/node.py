@@ -13,12 +13,14 @@ from stablecast.cli.live_options import (
     AdaptiveOption,
     DeliveryOption,
     FanOutOption,
+    GoalOption,
     ProtocolOption,
     SetOption,
     WireOption,
     check_wire,
 )
 from stablecast.cli.output import WRONG_USAGE, complain
+from stablecast.engine.auto import SOONEST
 
 if TYPE_CHECKING:
     from stablecast.engine.keys import Keyring
@@ -34,6 +36,7 @@ def node_command(
     ] = None,
     protocol: ProtocolOption = "s_coord",
     set_: SetOption = None,
+    goal: GoalOption = SOONEST,
     adaptive: AdaptiveOption = False,
     fan_out: FanOutOption = "auto",
     delivery: DeliveryOption = "reliable",
@@ -106,6 +109,7 @@ def node_command(
         "seeds": tuple(seed or ()),
         "protocol": protocol,
         "protocol_options": read_options(protocol, set_ or ()),
+        "goal": goal,
         "pace": PaceOptions(adaptive=adaptive),
         "fan_out": fan_out,
         "delivery": delivery,
@@ -122,6 +126,7 @@ def node_command(
     words = ["stablecast", "node", "--group", group]
     words += ["--protocol", protocol] if protocol != "s_coord" else []
     words += [word for each in set_ or () for word in ("--set", each)]
+    words += ["--goal", goal] if goal != SOONEST else []
     words += ["--adaptive"] if adaptive else []
     words += ["--fan-out", fan_out] if fan_out != "auto" else []
     words += ["--delivery", delivery] if delivery != "reliable" else []

@@ -28,6 +28,7 @@ from stablecast.errors import InvalidInput
 AUTO = "auto"
 SOONEST, LEAST_BYTES = "soonest", "least-bytes"
 GOALS = (SOONEST, LEAST_BYTES)
+WITHOUT_OPTIONS = "protocol 'auto' has no options (accepted: none, or a protocol by its name)"
 BITS = 3
 """Of a view's id, that say what it runs."""
 SHARE = 0.05

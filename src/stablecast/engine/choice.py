@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from stablecast.compiling.cache import PACKAGE
+from stablecast.engine.auto import AUTO, WITHOUT_OPTIONS
 from stablecast.engine.pace import TREE_DEGREE
 from stablecast.errors import InvalidInput, unknown_name
 from stablecast.membership.identity import Identity
@@ -245,6 +246,8 @@ def _check_option(protocol: Protocol, option: str, value: Any = None) -> None:
 
 def read_options(protocol: str | Protocol, words: Sequence[str]) -> dict[str, Any]:
     """Return options that were given as ``name=value``, such as ``subgroup=4``."""
+    if words and protocol == AUTO:
+        raise InvalidInput(WITHOUT_OPTIONS)
     found = live_protocol(protocol) if words else None
     options: dict[str, Any] = {}
     for word in words:

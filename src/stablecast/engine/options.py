@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stablecast.engine.auto import AUTO as AUTO_PROTOCOL
-from stablecast.engine.auto import SOONEST, TABLE, Row, check_goal, row_in
+from stablecast.engine.auto import SOONEST, TABLE, WITHOUT_OPTIONS, Row, check_goal, row_in
 from stablecast.engine.degrees import AUTO, read_fan_out
 from stablecast.engine.pace import PaceOptions
 from stablecast.errors import InvalidInput
@@ -88,7 +88,7 @@ class Options:
         if self.goal != SOONEST and not self.is_auto:
             raise InvalidInput(f"goal {self.goal!r} needs protocol 'auto' (accepted: no goal)")
         if self.is_auto and self.protocol_options:
-            raise InvalidInput("protocol 'auto' has no options (accepted: none, or a protocol by its name)")
+            raise InvalidInput(WITHOUT_OPTIONS)
         self._check_part()
         read_fan_out(self.fan_out)
         _one_of("on_full", self.on_full, ("block", "error"))

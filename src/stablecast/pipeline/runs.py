@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stablecast.errors import StablecastError
 from stablecast.pipeline.point import Point
-from stablecast.pipeline.schema import DONE, Row, options_of, result_of
+from stablecast.pipeline.schema import DONE, Row, options_of, result_of, table_of
+from stablecast.showing import plot
 from stablecast.simulate.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 
 class MissingRun(StablecastError):
@@ -88,3 +93,20 @@ class Runs:
     def failed(self) -> list[Run]:
         """Runs that raised or took too long."""
         return [run for run in self if not run.ok]
+
+    def to_pandas(self) -> DataFrame:
+        """Return all columns of all runs (``docs/sweep.md``); those of a message's type are dictionaries."""
+        return table_of([run.row for run in self]).to_pandas(maps_as_pydicts="strict")
+
+    def plot(self, axes: Axes | None = None, *, y: str | None = None, x: str | None = None) -> Axes:
+        """Draw a measurement beside an option, a line for each protocol; needs matplotlib.
+
+        Without names, ``y`` is the time to stable if the runs have one and otherwise the time until the last
+        member knows, and ``x`` the first option of numbers in which they differ.
+        """
+        return plot(self, axes, x=x, y=y)
+
+    def _repr_html_(self) -> str:
+        from stablecast.pipeline.showing import card_of_runs
+
+        return card_of_runs([run.row for run in self]).html()

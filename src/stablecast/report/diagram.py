@@ -106,6 +106,11 @@ class Diagram:
         """The kinds of messages in it, by first appearance."""
         return tuple(dict.fromkeys(message.kind for message in self.messages))
 
+    def _repr_html_(self) -> str:
+        from stablecast.report.plots.drawing import picture_of_diagram
+
+        return picture_of_diagram(self)
+
     def _demand_process(self, what: str, number: int) -> None:
         if not 0 <= number < len(self.processes):
             last = len(self.processes) - 1

@@ -82,6 +82,15 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
     return save(lambda: _canvas(figure), folder, figure.key)
 
 
+def draw_into(figure: Figure, axes: Axes) -> None:
+    """Draw a figure of one panel into somebody's axes, with a legend in them where one is needed."""
+    [panel] = figure.panels
+    with matplotlib.style.context(["default", SETTINGS]):
+        _draw_panel(panel, axes, looks(figure), alone=True)
+        if needs_legend(figure):
+            axes.legend(frameon=False)
+
+
 def save(make: Callable[[], Canvas], folder: Path, key: str) -> list[Path]:
     """Write what is made under our settings as ``<key>.svg`` and ``<key>.png``, and return both paths."""
     # The settings are global to matplotlib, so they hold for this call only, whatever the user's own are.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,13 @@ from stablecast.compiling.views import Rows
 from stablecast.multicast.bimodal_result import Delivery
 from stablecast.protocols.contract import Protocol, Role
 from stablecast.protocols.layers.succession import REIGN
+from stablecast.showing import plot
 from stablecast.simulate.costs import PS_PER_US
 from stablecast.simulate.setup import Setup
 from stablecast.simulate.state import DATA_KINDS, Counts, Sim
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROWS = ("START", "ACK", "INFO")
 GOSSIP_ONLY = (
@@ -189,6 +193,15 @@ class Result:
         if self.delivery is not None:
             values |= {name: value for name, value in asdict(self.delivery).items() if name not in LISTS}
         return values
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the times to stable; without data traffic, the messages by type.  Needs matplotlib."""
+        return plot(self, axes)
+
+    def _repr_html_(self) -> str:
+        from stablecast.simulate.showing import card_of_run
+
+        return card_of_run(self).html()
 
 
 def _us(ps: float) -> float:

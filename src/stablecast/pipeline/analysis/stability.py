@@ -91,6 +91,11 @@ class Tables:
             raise AttributeError(f"this analysis has no table '{name}' (it has {', '.join(self.names)})")
         return self.large[name] if name in self.large else frame_of(self.spark, self.small[name])
 
+    def _repr_html_(self) -> str:
+        from stablecast.analysis.showing import card_of_analysis
+
+        return card_of_analysis(self.summary, self.small, self.large).html()
+
     def release(self) -> None:
         """Let go of what was computed on the way; tables that were not at the driver are computed anew."""
         for frame in self.kept:

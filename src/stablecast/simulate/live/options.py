@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from stablecast.engine.auto import AUTO
 from stablecast.engine.choice import live_protocol, settable
 from stablecast.engine.options import Options as EngineOptions
 from stablecast.errors import unknown_name
@@ -79,7 +80,9 @@ def live_run_options() -> dict[str, Option]:
 
 
 def live_options(protocol: str | Protocol) -> dict[str, Option]:
-    """Return the options of a simulated live group of a protocol, by name."""
+    """Return the options of a simulated live group of a protocol, by name; ``auto`` has none of its own."""
+    if protocol == AUTO:
+        return live_run_options()
     found = live_protocol(protocol)
     panel = f"Options of {found.name}"
     own = {name: option_of(parameter, panel) for name, parameter in settable(found).items()}
@@ -120,7 +123,8 @@ def live_setup(given: Mapping[str, Any]) -> LiveSetup:
     changes = {name: wanted[name] for name in knobs_of(Costs) if name in wanted}
     shared = {name for names in SHARED.values() for name in names}
     own = {*knobs_of(LiveSetup), *shared}
-    params = {name: wanted[name] for name in live_protocol(protocol).options if name in wanted}
+    settings = () if protocol == AUTO else live_protocol(protocol).options
+    params = {name: wanted[name] for name in settings if name in wanted}
     return LiveSetup(
         protocol=protocol,
         topology=make_topology(named.topology, **shape, seed=wanted.get("seed", 0)),

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stablecast.showing import plot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Told(NamedTuple):
@@ -109,3 +114,12 @@ class LiveResult:
         plain = asdict(self)
         plain["told"] = [event._asdict() for event in self.told]
         return plain
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the times to delivery and to stable; needs matplotlib."""
+        return plot(self, axes)
+
+    def _repr_html_(self) -> str:
+        from stablecast.simulate.live.showing import card_of_live_run
+
+        return card_of_live_run(self).html()

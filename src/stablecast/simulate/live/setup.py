@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablecast.engine.attached import members_most
+from stablecast.engine.auto import GOALS, SOONEST
 from stablecast.engine.choice import check_receivers
 from stablecast.engine.degrees import AUTO
 from stablecast.engine.options import POLICIES, Options
@@ -87,6 +88,12 @@ class Membership:
         "Who sends the copies of what goes to all: the sender (direct), it so many and those who get them the"
         " rest (a number), or one or the other by the size of the group (auto).",
         panel=LIVE,
+    )
+    goal: str = knob(
+        SOONEST,
+        "What a group with protocol auto, which decides at view changes, looks for: soonest or least-bytes.",
+        panel=LIVE,
+        words=lambda: GOALS,
     )
     largest: int = knob(1400, "Most bytes of a datagram.", panel=LIVE, least=512, most=65_000)
 
@@ -227,6 +234,7 @@ class LiveSetup:
             fail_after=told.fail_after,
             alive_every=told.alive_every,
             fan_out=told.fan_out,
+            goal=told.goal,
             pace=PaceOptions(
                 step_s=told.pace_step_s, adaptive=told.adaptive, trigger_bytes=told.trigger_bytes
             ),
