@@ -11,6 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.stablecast-ready
+SIMULATES := $(VENV)/.stablecast-simulates
 
 # The environment's interpreter if there is one, else the one to make it with.
 INTERPRETER = $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
@@ -30,37 +31,41 @@ help: ## Show the targets
 
 setup: $(READY) ## Make the environment in .venv (PYTHON=... chooses the interpreter)
 
-# Spark comes as sources of 456 MB, so it is fetched and built beside the first half of the rest. Modules are
-# compiled when they are first imported, which most never are.
+# In two steps, as what compiles needs the first alone: `make test` compiles beside the second, which fetches
+# and builds Spark from sources of 456 MB on one core. Modules are compiled when they are first imported, which
+# most never are.
 # Older pip reads PIP_CONSTRAINT for the build environment, newer pip PIP_BUILD_CONSTRAINT.
 PIP = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m pip
 INSTALL = $(PIP) install --quiet --no-compile --constraint constraints.txt
-$(READY): pyproject.toml constraints.txt
+$(SIMULATES): pyproject.toml constraints.txt
 	@$(if $(filter ok,$(VERSION)),,$(error stablecast needs Python 3.11 or newer, and $(INTERPRETER) is $(VERSION)))
 	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then $(PYTHON) -m venv $(VENV); fi
 	@echo "Installing stablecast and its tools into $(VENV)"
-	@mkdir -p $(VENV)/wheels
-	@if ! $(BIN)/python -c 'import pyspark' 2>/dev/null; then \
-		$(PIP) wheel --quiet --no-deps --constraint constraints.txt --wheel-dir $(VENV)/wheels pyspark & \
-		$(INSTALL) -e . && wait; fi
-	@$(INSTALL) --find-links $(VENV)/wheels -e ".[dev]"
-	@rm -rf $(VENV)/wheels
+	@$(INSTALL) -e ".[simulate]"
 	@touch $@
 
-test: $(READY) ## Lint, then run every test
+$(READY): $(SIMULATES)
+	@$(INSTALL) -e ".[dev]"
+	@touch $@
+
+test: ## Lint, then run every test
 	@$(MAKE) -j3 lint warm archive
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 --dist loadgroup
 
 # Both beside the checks: what tests compile, and what Java starts from some twenty times.
-warm: $(READY)
-	$(BIN)/python -m stablecast.simulate.warm --machines
-	$(BIN)/python -m stablecast.delivery.warm
+# The sources are told to Python here, because pip takes stablecast out and in again meanwhile.
+warm: $(SIMULATES)
+	PYTHONPATH=src $(BIN)/python -m stablecast.simulate.warm --machines
+	PYTHONPATH=src $(BIN)/python -m stablecast.delivery.warm
 
 archive: $(READY)
 	$(BIN)/python -m stablecast.pipeline.class_archive
 
 soak: $(READY) ## Run thousands of seeded fault schedules, the soak of real processes, and the longest tests
 	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m pytest -m "hypothesis and not soak" --hypothesis-profile soak -n 2 --dist loadgroup
+	KEYSTONE_EXAMPLES=400 CHANNEL_EXAMPLES=400 $(BIN)/python -m pytest -n 2 \
+		tests/simulate/test_keystone.py tests/simulate/test_keystone_gossip.py tests/protocols/test_acknowledging.py
 	$(BIN)/python -m tests.soak --schedules 5000 --processes 2
 	$(BIN)/python -m tests.soak --schedules 100 --members 64 --processes 2
 	$(BIN)/python -m tests.soak --schedules 20 --members 256 --processes 2

@@ -1,5 +1,6 @@
 """Settings for all tests: no time limits an example, and a failure prints how to run it again."""
 
+import gc
 import os
 from collections import Counter
 
@@ -7,8 +8,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "stablecast", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "stablecast",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=50,
 )
+settings.register_profile("soak", settings.get_profile("stablecast"), max_examples=1000)
 # CI runs the same examples every time; elsewhere each run looks at new ones.
 settings.register_profile("ci", settings.get_profile("stablecast"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "stablecast")
@@ -32,10 +38,35 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Let tests that share the Spark session run in one process."""
+    """Let tests that share the Spark session run in one process, and those of protocol files in another.
+
+    A process takes six seconds to compile its first kernel, and the same files are compiled by several tests.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif "outside" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("outside"))
+        elif shares_with_its_module(item) and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def shares_with_its_module(item):
+    """Whether a test uses something that is made once for its module, in each process that runs any of it."""
+    found = getattr(item, "_fixtureinfo", None)
+    known = found.name2fixturedefs.values() if found else ()
+    return any(each.scope == "module" for fixtures in known for each in fixtures)
+
+
+def pytest_collection_finish():
+    """Spare the collector of garbage the tests themselves, which stay: all takes a sixteenth less."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    """Let modules be taken apart at the end of the process, as ever; DuckDB complains of what is left."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

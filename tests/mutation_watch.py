@@ -16,8 +16,12 @@ sys.path.append(str(Path(__file__).parent / "protocols"))
 from channel_groups import PROTOCOLS as ACKNOWLEDGING
 from channel_groups import play, told_at_different_times
 
-SEEDS = 40
-"""Random groups of acknowledging protocols; every mutation of theirs is noticed within the first dozen."""
+SEEDS = 16
+"""Random groups of acknowledging protocols; every mutation of theirs is noticed within the first dozen.
+
+Graphs with losses, crashes and connections take few seeds too: the first or the second notices each mutation.
+An unbroken run is over in less than half, and for gossip a quarter, of the time that it may take.
+"""
 SHAPES = [(2, 2, 2), (3, 2, 1), (1, 3, 1)]
 
 
@@ -66,7 +70,7 @@ def watch_gossip(name):
                 topology=topology("balanced", members=members),
                 params=params,
                 seed=members,
-                until_ms=20_000,
+                until_ms=5000,
                 **more,
             )
             problem = differs_or_stalls(setup)
@@ -79,7 +83,7 @@ def watch_on_lossy_graphs(name):
     """Several executions where nothing is lost; and with losses, duplicates, late messages and resends."""
     protocol = name.removesuffix("-lossy")
     pause = {"pause_ms": 4.0} if protocol == "cubefulldist" else {}
-    for seed in range(6):
+    for seed in range(2):
         for more in ({}, {"link_loss": 0.2, "duplicate": 0.2, "reorder": 0.3, "resend_ms": 8.0}):
             options = Options(
                 protocol=protocol,
@@ -88,7 +92,7 @@ def watch_on_lossy_graphs(name):
                 edge_probability=0.3,
                 executions=3,
                 seed=seed,
-                until_ms=3000.0,
+                until_ms=1000.0,
                 **more,
                 **pause,
             )
@@ -101,7 +105,7 @@ def watch_on_lossy_graphs(name):
 def watch_survivors(name):
     """Losses, resends, and a member, a leaf of any tree, that is gone from the start or soon."""
     protocol = name.removesuffix("-crash")
-    for seed in range(6):
+    for seed in range(3):
         setup = Options(
             protocol=protocol,
             topology="random-graph",
@@ -109,7 +113,7 @@ def watch_survivors(name):
             edge_probability=0.3,
             executions=3,
             seed=seed,
-            until_ms=3000.0,
+            until_ms=1000.0,
             link_loss=0.1,
             resend_ms=8.0,
             faults=f"crash {(8, 13)[seed % 2]} at {(0, 0.5, 2)[seed % 3]}",
@@ -148,7 +152,7 @@ def watch_successors(name):
 
 def watch_gossip_members(name):
     """One member crashes, and nobody else is ever taken for gone."""
-    for seed in range(4):
+    for seed in range(2):
         setup = Options(
             protocol="gsgc",
             topology="balanced",
@@ -161,7 +165,7 @@ def watch_gossip_members(name):
             senders=2,
             faults="crash 3 at 200",
             seed=seed,
-            until_ms=20_000.0,
+            until_ms=5000.0,
         ).setup()
         problem = differs_or_stalls(setup, suspicions_max=0)
         if problem:
@@ -231,7 +235,7 @@ def watch_bimodal(name):
 
 def watch_connections(name):
     """Receivers connect and disconnect, under loss and delay, by seeds with which that is dangerous."""
-    for seed in (0, 1, 10, 13, 16):
+    for seed in (1, 10):
         setup = Options(
             protocol=name.removesuffix("-connect"),
             topology="balanced",

@@ -56,7 +56,7 @@ def test_with_losses_no_simulated_99th_percentile_is_below_its_floor():
         assert measure(run_of(question, Candidate(protocol), 5)).p99_ms >= floor_p99_ms(question)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     members=st.integers(2, 60),
     rtt_ms=st.floats(0, 200),

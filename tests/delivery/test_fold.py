@@ -24,7 +24,6 @@ from stablecast.delivery.whole import tables_of
 from stablecast.errors import InvalidInput
 
 SEED = 1 if os.environ.get("CI") else random.randrange(1 << 32)
-TRACES = int(os.environ.get("FOLD_TRACES", "1000"))
 
 
 class Stream:
@@ -146,8 +145,9 @@ def checked(traces, seed):
     return stream, ""
 
 
-def test_every_part_of_small_traces_gives_the_tables_of_all_events_so_far():
-    small = drawn(TRACES, SEED)
+@pytest.mark.parametrize("traces", [300, pytest.param(5000, marks=pytest.mark.soak)])
+def test_every_part_of_small_traces_gives_the_tables_of_all_events_so_far(traces):
+    small = drawn(traces, SEED)
     rebuilt, parts, final, unsent, place = 0, 0, 0, 0, 0
     while place < len(small):
         count = 1 + (SEED + place) % 5

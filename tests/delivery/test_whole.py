@@ -33,9 +33,10 @@ def ours(table, first_seq):
     return {name: made[name] for name in analysis_oracle.TABLES}
 
 
+@pytest.mark.parametrize("traces", [1000, pytest.param(10_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("first_seq", [1, "earliest"])
-def test_small_traces_agree(first_seq):
-    small = drawn(3000, SEED)
+def test_small_traces_agree(first_seq, traces):
+    small = drawn(traces, SEED)
 
     def theirs(table):
         return analysis_oracle.analyse(table, first_seq)

@@ -2,6 +2,10 @@
 
 Each start waits for what the server says when it is ready.  Where a server is not installed the tests that
 need it fail in CI; elsewhere they are skipped, and the end of the run says so.
+
+A server ends with the process of tests that started it, however that ends.  Beside each runs a shell that
+reads from a pipe, of which only the process of tests has the other end: the system closes that end when the
+process is gone, also when it was killed and ran no code any more, and the shell then kills the server.
 """
 
 import contextlib
@@ -40,6 +44,22 @@ def program(name, package, *places):
 
 
 @contextlib.contextmanager
+def ended_with_us(find_pid, *words):
+    """End a server if this process ends before the block does; ``find_pid`` is shell that prints its pid."""
+    script = f"read -r _; kill -QUIT $({find_pid}) 2>/dev/null"
+    # A session of its own: an interrupt from the keyboard would end the shell before it has been of use.
+    guard = subprocess.Popen(
+        ["sh", "-c", script, "guard", *words], stdin=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        yield
+    finally:
+        guard.kill()
+        guard.wait()
+        guard.stdin.close()
+
+
+@contextlib.contextmanager
 def running(command, ready, **more):
     """Run a server until the end of the block; it is ready when it says so."""
     process = subprocess.Popen(
@@ -54,7 +74,8 @@ def running(command, ready, **more):
         else:
             raise AssertionError(f"{command[0]} did not start: {''.join(said[-5:])}")
         drain = subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
-        yield process
+        with ended_with_us('echo "$1"', str(process.pid)):
+            yield process
     finally:
         process.terminate()
         try:
@@ -132,12 +153,13 @@ class Postgres:
 @contextlib.contextmanager
 def postgres_server(folder):
     server = Postgres(folder)
-    server.start()
-    try:
-        yield server
-    finally:
-        with contextlib.suppress(AssertionError):
-            server.stop("immediate")
+    with ended_with_us('head -n 1 "$1/data/postmaster.pid"', str(server.folder)):
+        server.start()
+        try:
+            yield server
+        finally:
+            with contextlib.suppress(AssertionError):
+                server.stop("immediate")
 
 
 class KafkaMock:

@@ -47,7 +47,7 @@ def bytes_per_restart(times):
 
 
 def test_a_peer_that_restarts_leaves_little():
-    assert bytes_per_restart(30) < 8_000
+    assert bytes_per_restart(15) < 8_000
 
 
 def test_a_peer_that_restarts_again_and_again_leaves_nothing(monkeypatch):
@@ -59,4 +59,4 @@ def test_a_peer_that_restarts_again_and_again_leaves_nothing(monkeypatch):
         (seal, "DERIVED_MAX"),
     ):
         monkeypatch.setattr(module, bound, 10)
-    assert bytes_per_restart(40) < 2_000
+    assert bytes_per_restart(20) < 2_000

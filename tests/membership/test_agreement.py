@@ -566,7 +566,15 @@ def test_every_frame_survives_the_wire():
         assert decoder.decode(msgspec.msgpack.encode(frame)) == frame
 
 
-@pytest.mark.parametrize("first", range(0, 200, 20))
+def soaked(numbers):
+    return [pytest.param(number, marks=pytest.mark.soak) for number in numbers]
+
+
+BATCHES = [*range(0, 100, 20), *soaked(range(100, 4000, 20))]
+CROWDS = [*range(4), *soaked(range(4, 100))]
+
+
+@pytest.mark.parametrize("first", BATCHES)
 def test_whatever_goes_wrong_views_agree_and_all_meet_again(first):
     for seed in range(first, first + 20):
         try:
@@ -575,7 +583,7 @@ def test_whatever_goes_wrong_views_agree_and_all_meet_again(first):
             pytest.fail(f"Schedule({seed}).run(): {broken}")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", CROWDS)
 def test_whatever_goes_wrong_in_large_groups_views_agree_and_all_meet_again(seed):
     """Groups of 20 to 40: members pass on what others lead, and crash while they do; answers are lost."""
     try:

@@ -229,7 +229,12 @@ def test_a_kernel_that_does_not_compile_is_told_by_its_own_line(case, tmp_path, 
     said = complaint(capsys, "simulate", path, *SMALL)
     assert said.startswith(f"{path}, line {line}: "), said
     assert what in said
-    with pytest.raises(KernelError, match=rf"mine\.py, line {line}: "):
+
+
+def test_what_does_not_compile_is_the_same_error_from_python(tmp_path):
+    old, new, what = KERNELS["field read"]
+    path, line = variant(tmp_path, old, new)
+    with pytest.raises(KernelError, match=rf"mine\.py, line {line}: .*{what}"):
         simulate(Setup(protocol=path, topology=topology("balanced", members=3)))
 
 

@@ -165,6 +165,7 @@ def test_an_analysis_on_a_cluster_that_loses_a_worker_gives_the_tables_of_the_or
     assert not differing_groups(tables, analysis_oracle.analyse(trace))
 
 
+@pytest.mark.soak
 def test_one_core_gives_the_table_of_two(spec, local_rows, tmp_path):
     subprocess.run(sweep_command(spec, tmp_path, "local[1]"), check=True, capture_output=True)
     assert comparable(tmp_path) == local_rows

@@ -153,7 +153,8 @@ print(swept.computed, swept.kept, swept.interrupted)
 """
 
 
-def test_an_interrupted_sweep_goes_on_where_it_was_and_computes_no_point_twice(tmp_path):
+def test_an_interrupted_sweep_goes_on_where_it_was_and_computes_no_point_twice(spark, tmp_path):
+    """An interrupt ends a process of its own; the session of these tests goes on with what it left."""
     notes, out = tmp_path / "notes", tmp_path / "out"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
     command = [sys.executable, "-c", SCRIPT, str(out), str(notes)]
@@ -164,8 +165,10 @@ def test_an_interrupted_sweep_goes_on_where_it_was_and_computes_no_point_twice(t
         computed, kept, interrupted = process.communicate()[0].split()
     assert (kept, interrupted) == ("0", "True")
     assert 10 <= int(computed) < 120
-    again = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    assert again.stdout.split() == [str(120 - int(computed)), computed, "False"]
+    spark.sparkContext.addPyFile(str(Path(__file__).with_name("counted.py")))
+    points = [task_point("counted:note", file=str(notes), number=n, seconds=0.03) for n in range(120)]
+    again = sweep(points, out)
+    assert (again.computed, again.kept, again.interrupted) == (120 - int(computed), int(computed), False)
     assert sorted(map(int, notes.read_text().split())) == list(range(120))
     assert [row["extra"] for row in read_rows(out / "runs.parquet")] == [
         [("number", float(n))] for n in range(120)

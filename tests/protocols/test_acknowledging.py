@@ -18,7 +18,7 @@ from stablecast.testing.reference.channels import ChannelRun
 from stablecast.theory.timestamp import FIGURE_2, timestamp_latency, vector_latency
 
 SEEDS = st.integers(0, 2**32)
-EXAMPLES = settings(max_examples=int(os.environ.get("CHANNEL_EXAMPLES", "60")))
+EXAMPLES = settings(max_examples=int(os.environ.get("CHANNEL_EXAMPLES", "30")))
 
 
 @pytest.mark.parametrize("crashes", [False, True])

@@ -12,6 +12,7 @@ from analysis_report_sample import InventedTrace, message, write_analysis, write
 from stablecast.report import analysis_tables
 from stablecast.report.analysis_page import read_analysis, write_report
 
+pytestmark = pytest.mark.xdist_group("analysis_report_page")  # two pages, each made once
 ODD = (
     "<script>alert(1)</script>",
     "$x_{^",

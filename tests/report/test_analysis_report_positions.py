@@ -16,6 +16,7 @@ from stablecast.report.analysis_sources import read_position_sources
 from stablecast.report.analysis_tables import Tables
 from stablecast.report.analysis_trace import read_position_trace
 
+pytestmark = pytest.mark.xdist_group("analysis_report_positions")  # two pages, each made once
 HOUR = 3_600_000_000
 BEGIN = 1_714_557_600_000_000
 END = BEGIN + 6 * HOUR

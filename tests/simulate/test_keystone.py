@@ -36,7 +36,7 @@ EVENTS_MAX = 12_000
 CODES = ("send", "receive", "stable", "release", "handle", *WIRE_KINDS)
 
 EXAMPLES = settings(
-    max_examples=int(os.environ.get("KEYSTONE_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("KEYSTONE_EXAMPLES", "25")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 

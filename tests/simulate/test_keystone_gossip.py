@@ -16,7 +16,7 @@ from stablecast.testing.reference.result import PlainRun
 
 EVENTS_MAX = 15_000
 EXAMPLES = settings(
-    max_examples=int(os.environ.get("KEYSTONE_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("KEYSTONE_EXAMPLES", "25")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 

@@ -32,7 +32,7 @@ def test_a_group_with_a_bad_step_finds_a_good_one_and_all_members_take_it(capsys
     steps = {round(seat.engine.in_view.pace.least, 4) for seat in driver.seats}
     assert steps == {round(found.step_s, 4)}
     bad, good, long = (
-        simulate_live(slow_group(seconds=20.0, pace_step_s=step))
+        simulate_live(slow_group(seconds=10.0, pace_step_s=step))
         for step in (begun_with, found.step_s, 4 * high)
     )
     with capsys.disabled():

@@ -6,7 +6,7 @@ import pytest
 from stablecast.simulate import Setup, Traffic, Trigger, costs, simulate, topology
 from stablecast.testing.reference.driver import run_plain
 
-pytestmark = pytest.mark.xdist_group("patient_coordp")  # one process compiles its loop
+pytestmark = pytest.mark.xdist_group("outside")  # a loop of its own is compiled, as for protocol files
 
 
 def setup_of(seed, *, loss, **more):
