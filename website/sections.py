@@ -74,6 +74,7 @@ SECTIONS = (
             "reference/options",
             "reference/protocols",
             "reference/python",
+            "docs/glossary",
             "docs/wire-format",
             "docs/model",
         ),

@@ -9,6 +9,8 @@ from website import build
 from website.gather import LEFT_OUT, OTHERS, ROOT
 from website.sections import SECTIONS
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*MystReferenceResolver")
+
 
 def test_every_page_has_one_place():
     listed = [page for section in SECTIONS for page in section.pages]
