@@ -24,7 +24,7 @@ export MPLCONFIGDIR := $(CURDIR)/build/cache/matplotlib
 # Hundreds of Pythons are started here. Each compiles all that it imports, for seconds, if none may keep it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test warm archive soak reproduce bench lint docs format clean
+.PHONY: help setup test warm archive soak reproduce bench lint docs site format clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -85,6 +85,9 @@ lint: $(READY) ## Check style, formatting, types and the packages' imports
 
 docs: $(READY) ## Run the documentation's examples
 	$(BIN)/python -m pytest -q tests/docs
+
+site: $(READY) ## Build the documentation's web site into build/site/html
+	$(BIN)/python -m website.build --out build/site
 
 format: $(READY) ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix-only

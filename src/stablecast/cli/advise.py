@@ -38,9 +38,13 @@ class AdviseCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
         """Parse the arguments."""
-        made: Any = _made()
+        made = self.with_options()
         made.context_settings = self.context_settings
         return made.make_context(info_name, args, *rest, **more)
+
+    def with_options(self) -> Any:
+        """Return the command with its declared options."""
+        return _made()
 
 
 def advise_command() -> int:

@@ -61,6 +61,10 @@ class SimulateCommand(TyperCommand):
         made.context_settings = self.context_settings
         return made.make_context(info_name, args, *rest, **more)
 
+    def with_options(self) -> Any:
+        """Return the command with the options of every run."""
+        return command_for([])
+
 
 def simulate_command(protocol: Protocol) -> int:
     """Run one protocol once and print what it cost.
