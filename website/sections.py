@@ -21,6 +21,9 @@ SECTIONS = (
         (
             "docs/node",
             "docs/demo",
+            "docs/top",
+            "docs/dashboard",
+            "docs/lens",
             "docs/metrics",
             "docs/large-groups",
             "docs/simulate-live",
