@@ -1,11 +1,13 @@
 """``stablecast advise`` and ``calibrate``: answers as text and JSON; one line for what is not accepted."""
 
 import json
+import signal
 
 import pytest
 
 from stablecast.advisor import crew
 from stablecast.cli.main import main
+from stablecast.cli.output import INTERRUPTED
 from tests.advisor.made import Computed
 
 ASKED = ["advise", "--members", "6", "--jobs", "1"]
@@ -85,3 +87,25 @@ def test_bad_input_of_calibrate_is_one_line(capsys, words, told, monkeypatch):
     assert main(["calibrate", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert told in line
+
+
+def test_a_kill_ends_it_in_order_with_one_line(monkeypatch, capsys, tmp_path):
+    class Killing(Computed):
+        ended = False
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            Killing.ended = True
+
+        def run(self, runs):
+            signal.raise_signal(signal.SIGTERM)
+            yield from super().run(runs)
+
+    monkeypatch.setattr(crew, "Processes", lambda count: Killing(lambda given: {}))
+    before = signal.getsignal(signal.SIGTERM)
+    assert main(["advise", "--members", "9", "--rate-per-s", "77"]) == INTERRUPTED
+    assert Killing.ended
+    assert capsys.readouterr().err == "stablecast: interrupted\n"
+    assert signal.getsignal(signal.SIGTERM) is before

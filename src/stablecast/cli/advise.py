@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -79,11 +83,12 @@ def run(given: dict[str, Any]) -> int:
     question = Question(**told)
     progress = AdviceProgress(shown=not as_json)
     try:
-        if master is None and not conf:
-            with Processes(jobs) as crew:
-                found = advise(question, crew=crew, say=progress)
-        else:
-            found = _on_spark(question, master, conf or [], progress)
+        with _interrupted_by_kill():
+            if master is None and not conf:
+                with Processes(jobs) as crew:
+                    found = advise(question, crew=crew, say=progress)
+            else:
+                found = _on_spark(question, master, conf or [], progress)
     finally:
         progress.end()
     if as_json:
@@ -91,6 +96,19 @@ def run(given: dict[str, Any]) -> int:
     else:
         show(found)
     return DONE
+
+
+@contextmanager
+def _interrupted_by_kill() -> Iterator[None]:
+    """Take SIGTERM for Ctrl-C, so that processes are ended in order and what they shared is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _on_spark(question: Any, master: str | None, conf: list[str], progress: AdviceProgress) -> Advice:
