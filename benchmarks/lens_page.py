@@ -2,13 +2,14 @@
 
     python -m benchmarks.lens_page [PAGE.html] [--seconds 3]
 
-Without a page it makes one of a simulated run with some 100,000 events: s_coordp among 40 members with lost data.
+Without a page it makes one of a simulated run with some 100,000 events: s_coordp among 40 members with
+lost data.
 
-The page is opened as a file in a new headless browser without a GPU, so all is drawn by the processor. Wheel
-events are dispatched to the diagram, one a frame: into the run and out of it again, then along most of it, and
-then along it at the zoom at which most transmissions are drawn one by one. A frame's time is from one animation
-frame to the next; the browser shows 60 a second, so 16.7 ms is the least. The time of drawing is that of the page's
-own code in a frame.
+The page is opened as a file in a new headless browser without a GPU, so all is drawn by the processor.
+Wheel events are dispatched to the diagram, one a frame: into the run and out of it again, then along most
+of it, and then along it at the zoom at which most transmissions are drawn one by one. A frame's time is
+from one animation frame to the next; the browser shows 60 a second, so 16.7 ms is the least. The time of
+drawing is that of the page's own code in a frame.
 """
 
 from __future__ import annotations

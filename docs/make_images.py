@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -61,9 +65,36 @@ def draw_round_trips(axes: Axes) -> None:
     )
 
 
+def lens_page(folder: Path) -> Path:
+    """Make the page that lens.md begins with, in a folder."""
+    command = (sys.executable, "-m", "stablecast.cli.main")
+    size = ("--degree", "2", "--height", "2", "--senders", "3", "--messages", "5", "--rate-per-s", "100")
+    trace = ("--data-loss", "0.1", "--seed", "1", "--trace", "run.parquet", "--wire")
+    subprocess.run([*command, "simulate", "s_coordp", *size, *trace], cwd=folder, check=True)
+    subprocess.run([*command, "lens", "run.parquet", "--message", "m0/5"], cwd=folder, check=True)
+    return folder / "lens.html"
+
+
+def photograph_lens(file: Path) -> None:
+    """Take a picture of a run's page in Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 760}, reduced_motion="reduce")
+        page.goto(lens_page(Path(folder)).as_uri())
+        page.wait_for_selector("html[data-lens=ready]", state="attached")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        page.screenshot(path=str(file))
+        browser.close()
+
+
 def main() -> None:
     """Draw every picture."""
     FOLDER.mkdir(exist_ok=True)
+    photograph_lens(FOLDER / "lens.png")
     figure, axes = plt.subplots(figsize=(9, 4.6), layout="constrained")
     draw_round_trips(axes)
     figure.savefig(FOLDER / "round-trip-times.png", dpi=130)

@@ -34,6 +34,7 @@ from stablecast.cli.audit import audit_command
 from stablecast.cli.collect import collect_command
 from stablecast.cli.dashboard import dashboard_command
 from stablecast.cli.holdback import holdback_command
+from stablecast.cli.lens import lens_command
 from stablecast.cli.main import main
 from stablecast.cli.top import top_command
 from stablecast.cli.trim import trim_command
@@ -244,8 +245,15 @@ def test_every_page_is_on_the_map():
 @pytest.mark.parametrize(
     "command",
     [
-        *(analyze_command, watch_command, holdback_command, collect_command, trim_command, audit_command),
-        *(top_command, dashboard_command),
+        analyze_command,
+        watch_command,
+        holdback_command,
+        collect_command,
+        trim_command,
+        audit_command,
+        lens_command,
+        top_command,
+        dashboard_command,
     ],
 )
 def test_every_option_of_a_command_is_on_its_page(command):

@@ -9,6 +9,9 @@ from live_groups import Reader, joined, play, until
 from wire_traces import check_arrivals, check_columns, check_steps, of_kind, rows_of, without_wire
 
 import stablecast
+from stablecast.analysis.local import analyze_files
+from stablecast.analysis.options import Options
+from stablecast.analysis.reading.inputs import find_inputs
 from stablecast.testing import Network
 from stablecast.trace.log import EventLog
 
@@ -62,6 +65,17 @@ def test_a_group_that_writes_wire_traces_does_the_same_as_one_that_does_not(tmp_
     assert {row["queue_us"] for row in rows} == {None}
     large = [row for row in of_kind(rows, "transmit", "DATA") if row["source"] == "ann"]
     assert any(before["seq"] == after["seq"] for before, after in pairwise(large))
+
+
+def test_the_analysis_of_members_logs_is_the_same_with_datagrams_in_them(tmp_path):
+    def analysed(files):
+        found = analyze_files(find_inputs([str(file) for file in files]), Options())
+        return {name: table.to_pylist() for name, table in found.tables.items()}, found.summary
+
+    plain, wired = (analysed(run_group(tmp_path / str(wire), wire=wire)) for wire in (False, True))
+    assert plain == wired
+    assert not any(plain[1]["violations"].values())
+    assert len(plain[0]["messages"]) > 50
 
 
 def test_what_became_stable_has_a_cause_that_can_be_followed_back_to_the_message(tmp_path):

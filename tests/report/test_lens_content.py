@@ -73,12 +73,13 @@ def test_a_point_for_everything_that_members_did(rows, run):
     assert Counter(zip(kinds, points.time.tolist(), strict=True)) == wanted
 
 
-def test_an_arrival_whose_transmission_is_missing_is_counted_and_not_drawn(rows, tmp_path):
+def test_an_arrival_whose_transmission_is_missing_is_told_and_not_drawn(rows, tmp_path):
     kept = [row for row in rows if row["member"] != "dan" or row["kind"] != "transmit"]
     run = of_file(tmp_path, kept)
     events = events_of(run)
     assert run.members.index("dan") not in events.arrows.origin
-    assert events.unsent == sum(row["kind"] == "arrive" and row["peer"] == "dan" for row in rows)
+    missing = sum(row["kind"] == "arrive" and row["peer"] == "dan" for row in rows)
+    assert any(str(missing) in line for line in content_of(run, "t", Asked()).header["remarks"])
 
 
 def test_without_transmissions_arrows_are_deliveries(rows, tmp_path):

@@ -259,7 +259,8 @@ def test_members_stand_in_the_order_of_their_numbers(open_page):
 def test_only_members_on_the_path(open_page, run):
     page = open_page()
     page.get_by_role("button", name="Only members on the path").click()
-    ends = {name for one in critical_path(run, "ann", 2).segments for name in (one.origin, one.member)}
+    path = critical_path(run, "ann", 2)
+    ends = {name for one in (*path.segments, *path.way) for name in (one.origin, one.member)}
     assert set(page.evaluate("page.view.rows.map((k) => page.run.members[k])")) == ends
 
 

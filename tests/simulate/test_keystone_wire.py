@@ -157,6 +157,7 @@ def test_everything_that_data_traffic_sends_is_told() -> None:
             link_loss=0.05,
             nak_ms=10.0,
             piggyback_ms=30.0,
+            buffer=1,
             period_ms=15.0,
             retry_ms=200.0,
             seed=3,

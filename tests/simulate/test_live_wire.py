@@ -37,7 +37,7 @@ def traced(folder, **fields):
 
 def sizes(rows):
     """Return the bytes of each datagram that was sent."""
-    return {key: datagram[0]["bytes"] for key, datagram in transmissions(rows).items()}
+    return {key: sum(row["bytes"] for row in datagram) for key, datagram in transmissions(rows).items()}
 
 
 @pytest.mark.parametrize("protocol", ["s_coord", "gsgc", "vector", "train"])

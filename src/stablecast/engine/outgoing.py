@@ -119,7 +119,7 @@ class Outgoing:
         self._pacer.sent(size)
         self.datagrams.append(Datagram(datagram, to, False))
         if self.wire is not None:
-            self.wire.passed_on(datagram)
+            self.wire.passed_on()
 
     def flush(self, here: InView | None) -> None:
         """Let the frames go that have gathered, as many in a datagram as fit."""

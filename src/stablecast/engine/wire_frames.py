@@ -9,11 +9,12 @@ is too large for a datagram; behind a larger one their numbers are told as far a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from stablecast.engine.in_view import InView
 from stablecast.engine.options import Options
-from stablecast.engine.wire import EVERYONE, AnyFrame, Stability
+from stablecast.engine.wire import EVERYONE, AnyFrame, PassOn, Stability, encode
 from stablecast.multicast.frames import AskMulticast, Data, Forward, Fragment, Nak, Run, SentSoFar
 from stablecast.multicast.streams import last_seq
 
@@ -33,6 +34,8 @@ class Told(NamedTuple):
     source: str | None = None
     first_seq: int | None = None
     seq: int | None = None
+    size: int = 0
+    """Bytes of the datagram that are this frame's; the first one has what is around frames as well."""
 
 
 class Frames:
@@ -48,6 +51,19 @@ class Frames:
         self.here: InView | None = None
         """The process in its view, or in the last one."""
         self._options = options
+
+    def of_datagram(self, frames: Sequence[AnyFrame], session: int, to: int, size: int) -> list[Told]:
+        """Return what is told of a datagram of so many bytes that a session has sealed, frame by frame.
+
+        The sizes are the same on both sides, and together the datagram's: frames have one way to be packed.
+        """
+        frames = [frame for frame in frames if not isinstance(frame, PassOn)]
+        others = [len(encode(frame)) for frame in frames[1:]]
+        sizes = (size - sum(others), *others)  # one more than frames if there are none
+        return [
+            self.told(frame, session, to)._replace(size=own)
+            for frame, own in zip(frames, sizes, strict=False)
+        ]
 
     def told(self, frame: AnyFrame, session: int, to: int) -> Told:
         """Return what is told of a frame that a session has sealed, for another session or for all."""

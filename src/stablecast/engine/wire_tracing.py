@@ -17,8 +17,8 @@ Datagrams
     zero, where no sealed datagram has its own: both sides can make it, and a member passes on a datagram
     once.  Two of them are the same only if sessions, which are random, lie as close together as a session
     has datagrams.
-    A datagram with several frames is a row for each of them, with the same number; frames that are in pieces
-    are told piece by piece.
+    A datagram with several frames is a row for each of them, with the same number, and with sizes that are
+    the datagram's together; frames that are in pieces are told piece by piece.
 Who is who
     Sessions become names when a view says so.  Until then, who joins or lets in is named by its address.
 Timers
@@ -36,7 +36,7 @@ from stablecast.engine.options import Options
 from stablecast.engine.rows import ChangeRow, Row, StepRow
 from stablecast.engine.seal import number_in
 from stablecast.engine.tracing import Tracing
-from stablecast.engine.wire import EVERYONE, AnyFrame, PassOn, unpack
+from stablecast.engine.wire import EVERYONE, AnyFrame, unpack
 from stablecast.engine.wire_frames import Frames, Told
 from stablecast.membership.actions import Begin
 from stablecast.membership.messages import Admission, Join
@@ -190,12 +190,13 @@ class WireTracing(Tracing):
         self.begin_step()
         self._meet_newcomers(frames, session)
         number, peer = number_in(datagram), self._name(session, address)
-        told, onward = self._told(frames, session, to), passed_on_number(session, number)
+        onward, size = passed_on_number(session, number), len(datagram) + self.header_bytes
+        told = self._frames.of_datagram(frames, session, to, size)
         self._came = (onward, told)
         if len(told) < len(frames) and self._is_passed_on(peer, address):
             number, peer = onward, self._at_address[address]
         queue_us, service_us = self._way_us.get(datagram, (None, None))
-        at, size = self.time_us(self.now), len(datagram) + self.header_bytes
+        at = self.time_us(self.now)
         for each in told:
             self.rows.append(
                 WireEvent(
@@ -205,7 +206,7 @@ class WireTracing(Tracing):
                     source=each.source,
                     seq=each.seq,
                     time_us=at,
-                    bytes=size,
+                    bytes=each.size,
                     step=self._step,
                     peer=peer,
                     message=each.message,
@@ -239,22 +240,19 @@ class WireTracing(Tracing):
         """Write down a datagram of one's own and its packed frames, for one process, or for several."""
         session, frames = unpack(inside)
         peer = None if to is None else self._name(session, to)
-        told = self._told(frames, self._session, session)
-        number, size = number_in(datagram), len(datagram)
+        number, size = number_in(datagram), len(datagram) + self.header_bytes
+        told = self._frames.of_datagram(frames, self._session, session, size)
         for each, frame in zip(told, packed, strict=True):
             step = frame.step if isinstance(frame, Made) else self._step
-            self._transmit(each, step, number, peer, size)
+            self._transmit(each, step, number, peer)
 
-    def passed_on(self, datagram: bytes) -> None:
+    def passed_on(self) -> None:
         """Write down that the datagram that came last is passed on."""
         number, told = self._came
         for each in told:
-            self._transmit(each, self._step, number, None, len(datagram))
+            self._transmit(each, self._step, number, None)
 
-    def _told(self, frames: Sequence[AnyFrame], session: int, to: int) -> list[Told]:
-        return [self._frames.told(frame, session, to) for frame in frames if not isinstance(frame, PassOn)]
-
-    def _transmit(self, told: Told, step: int, number: int, peer: str | None, size: int) -> None:
+    def _transmit(self, told: Told, step: int, number: int, peer: str | None) -> None:
         step = step if step in self._by_step else self._step
         self._by_step[step].append(
             WireEvent(
@@ -264,7 +262,7 @@ class WireTracing(Tracing):
                 source=told.source,
                 seq=told.seq,
                 time_us=self.time_us(self.now),
-                bytes=size + self.header_bytes,
+                bytes=told.size,
                 step=step,
                 peer=peer,
                 message=told.message,

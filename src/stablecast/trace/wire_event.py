@@ -19,7 +19,7 @@ class WireEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The highest of their numbers."""
     time_us: int
     bytes: int | None = None
-    """Of the whole datagram, in each row that is about it."""
+    """On the wire; of several rows about one datagram these are the datagram's together."""
     step: int
     peer: str | None = None
     """Transmit: the addressee, None for several; arrive: the transmitter."""

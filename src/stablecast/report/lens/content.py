@@ -11,7 +11,7 @@ Times are relative to the first event that is drawn, so that they are short.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +91,7 @@ def content_of(run: Run, title: str, asked: Asked, *, most: int = LISTED) -> Con
         "open": None if asked.message is None else "{}/{}".format(*asked.message),
         "facts": _facts(run, events, start),
         "note": _note(run, len(listed), known),
-        "remarks": [*run.remarks, *_unsent(events)],
+        "remarks": list(run.remarks),
     }
     columns = _columns(events, start)
     return Content(header, columns, start, len(events.arrows), len(events.points), tuple(listed), own)
@@ -207,14 +207,6 @@ def _note(run: Run, listed: int, known: int) -> str:
             " stablecast lens TRACE --message NAME puts any other into it."
         )
     return "The page has the critical paths of all messages that were known to be stable."
-
-
-def _unsent(events: Events) -> Iterable[str]:
-    if events.unsent:
-        yield (
-            f"{counted(events.unsent, 'arrival')} of transmissions that are not in the trace:"
-            " the log of their sender is missing, or ends before them."
-        )
 
 
 def _columns(events: Events, start: int) -> dict[str, Any]:

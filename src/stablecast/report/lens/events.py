@@ -5,7 +5,7 @@ rows of kind ``arrive`` are the arrows that came; each finds its beginning by it
 A transmission is lost to a member if it was meant for it and has no such row: the one that it names, or,
 where it names none, everybody who had joined by then, if anybody joins, and whose own rows end after it
 should have come.  (Members whose rows end sooner may have got it after the end of the trace.)  An arrival
-whose transmission is not in the trace has no beginning; it is counted, and not drawn.
+whose transmission is not in the trace has no beginning, and is not drawn; the run's remarks count those.
 
 Traces without transmissions have an arrow for each delivery instead, from the sending to the receipt.
 """
@@ -83,8 +83,6 @@ class Events:
     kinds: tuple[str, ...]
     arrows: Arrows
     points: Points
-    unsent: int
-    """Arrivals whose transmission is not in the trace."""
 
     def within(self, from_us: int | None, to_us: int | None) -> Events:
         """Return what reaches into a window of time."""
@@ -98,10 +96,10 @@ class Events:
 def events_of(run: Run) -> Events:
     """Return a run's arrows and points."""
     if not run.has_wire:
-        return Events((DELIVERY,), _deliveries(run), _points(run), 0)
-    came, unsent = _arrived(run)
+        return Events((DELIVERY,), _deliveries(run), _points(run))
+    came = _arrived(run)
     arrows = _joined([came, _lost(run, came)])
-    return Events(run.messages, arrows.taken(np.argsort(arrows.sent, kind="stable")), _points(run), unsent)
+    return Events(run.messages, arrows.taken(np.argsort(arrows.sent, kind="stable")), _points(run))
 
 
 def _of_kind(run: Run, kind: str) -> Ints:
@@ -125,8 +123,8 @@ def _keys(member: Ints, number: Ints, width: int) -> Ints:
     return keys
 
 
-def _arrived(run: Run) -> tuple[Arrows, int]:
-    """Return the transmissions that came, and how many came from nowhere."""
+def _arrived(run: Run) -> Arrows:
+    """Return the transmissions that came, but for those of which only the arrival is in the trace."""
     rows, at, sent = run.rows, _of_kind(run, "arrive"), _of_kind(run, "transmit")
     width = int(rows.number.max(initial=0)) + 1
     keys = _keys(rows.member[sent], rows.number[sent], width)
@@ -137,7 +135,7 @@ def _arrived(run: Run) -> tuple[Arrows, int]:
     begin = sent[order][place[known]] if keys.size else sent
     at = at[known]
     arrows = _arrows(run, at, begin=rows.time_us[begin], end=rows.time_us[at], origin=rows.peer[at])
-    return replace(arrows, dest=rows.member[at]), int((~known).sum())
+    return replace(arrows, dest=rows.member[at])
 
 
 def _arrows(run: Run, at: Ints, *, begin: Ints, end: Ints, origin: Ints, lost: int = 0) -> Arrows:

@@ -58,8 +58,10 @@ function redraw() {
 function tellWindow() {
   const { count: arrows, arrows: drawn, dots, dense } = page.seen, { from, to } = page.view;
   const told = `${count(arrows)} transmissions, ${count(dots)} events in ${show(Math.round(to - from))}`;
-  const left = arrows - drawn.length, rest = left ? `${told} · ${count(left)} that only pass by are not drawn` : told;
-  $("window").textContent = $("window").title = dense ? `${told} · darker is more, zoom in for arrows` : rest;
+  const left = arrows - drawn.length, [low, high] = rowsSeen(page.view, page.seen.frame), all = page.view.rows.length;
+  const more = [dense && "darker is more, zoom in for arrows", !dense && left && `${count(left)} that only pass by are not drawn`,
+    high - low < all && `${count(high - low)} of ${count(all)} members in sight`];
+  $("window").textContent = $("window").title = [told, ...more.filter(Boolean)].join(" · ");
   if (document.activeElement !== $("from")) $("from").value = (from / 1000).toFixed(3);
   if (document.activeElement !== $("to")) $("to").value = (to / 1000).toFixed(3);
 }
@@ -127,10 +129,11 @@ function showMembers(wanted) {
   return true;
 }
 
-// m2 before m10.
+// m2 before m10; those of whom nothing is told but transmissions, such as addresses before they join, come last.
 function inOrder(run) {
-  const { compare } = new Intl.Collator("en", { numeric: true });
-  return run.order ??= run.members.map((_, k) => k).sort((a, b) => compare(run.members[a], run.members[b]) || a - b);
+  const { compare } = new Intl.Collator("en", { numeric: true }), told = new Set(run.point_member);
+  return run.order ??= run.members.map((_, k) => k).sort((a, b) =>
+    told.has(b) - told.has(a) || compare(run.members[a], run.members[b]) || a - b);
 }
 
 function fitRows() {
@@ -154,7 +157,7 @@ function openMessage(text) {
   const times = [...life.received.values(), ...life.known.values(), life.sent ?? Infinity];
   const [from, to] = path ? [path.begin, path.end] : [Math.min(...times), times.reduce((a, b) => (b < Infinity ? Math.max(a, b) : a), 0)];
   page.looked = { message, life, path, carriers, from, to, segment: null };
-  view.strong = new Set(path ? path.segments.flatMap((one) => [one.from, one.to]) : [message.source]);
+  view.strong = new Set(path ? [...path.segments, ...path.way].flatMap((one) => [one.from, one.to]) : [message.source]);
   fillMessage(run, page.looked);
   $("search").value = message.name;
   history.replaceState(null, "", `#${encodeURIComponent(message.name)}`);

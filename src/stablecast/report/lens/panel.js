@@ -73,7 +73,7 @@ function fillMembers(run) {
   $("everyone").addEventListener("click", () => { input.value = ""; use(); });
 }
 
-// Only the members that the path visits; as a line of names, which can be changed.
+// Only the members by which the message came to be known; as a line of names, which can be changed.
 function onlyPath() {
   const { run, view } = page;
   $("members").value = [...view.strong].sort((a, b) => a - b).map((k) => run.members[k]).join(" ");
