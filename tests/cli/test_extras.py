@@ -36,8 +36,8 @@ WORKING = {
 ASKING = {"holdback", "collect", "audit", "trim"}
 # Those that simulate for seconds: tests/cli/test_advise_command.py.
 ADVISING = {"advise": ["--members", "3", "--rate-per-s", "20"], "calibrate": ["--out", "costs.toml"]}
-# Those that look at live groups: tests/cli/test_observing_commands.py.
-OBSERVING = {"top", "dashboard"}
+# Those that look at live groups, and into runs: tests/cli/test_observing_commands.py, test_lens_command.py.
+OBSERVING = {"top", "dashboard", "lens"}
 # Processes that the demo starts import this file too, so the packages are hidden from them as well.
 WITHOUT_EXTRA = """
 import sys

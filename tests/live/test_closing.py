@@ -28,10 +28,17 @@ def _warmed_up():
     """Let what is made once, such as the protocol's code, be made."""
 
     async def scenario():
-        async with stablecast.join("orders"):
+        async with stablecast.join("orders", metrics="127.0.0.1:0"):
             pass
 
     asyncio.run(scenario())
+
+
+async def calls_have_ended():
+    """Wait for the threads of calls that were cancelled: they end by themselves (``live/apart``)."""
+    async with asyncio.timeout(20):
+        while any(thread.name == "stablecast-apart" for thread in threading.enumerate()):
+            await asyncio.sleep(0.001)
 
 
 def test_nothing_is_left_of_a_group_that_was_left():
@@ -84,6 +91,7 @@ def test_nothing_is_left_when_joining_is_cancelled(moments):
         await asyncio.wait([task])
         assert task.cancelled()
         del task
+        await calls_have_ended()
         assert what_there_is() == before
 
     asyncio.run(scenario())

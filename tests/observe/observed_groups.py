@@ -9,7 +9,7 @@ from stablecast.observe.place import Explained, Lacking, NoAnswer
 from stablecast.testing import Network, run
 from stablecast.trace.log import EventLog
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 SECOND_US = 1_000_000
 
 

@@ -88,6 +88,7 @@ def page(browser, served):
         troubles.append(f"request for {route.request.url}")
         return route.abort()
 
+    context.set_default_timeout(60_000)  # milliseconds, for machines that have other work
     context.route("**/*", guard)
     page = context.new_page()
     context.on("console", lambda line: troubles.append(line.text) if line.type == "error" else None)

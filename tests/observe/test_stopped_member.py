@@ -127,7 +127,7 @@ async def attempts(victim, watches):
 
 def test_a_member_that_is_stopped_is_named_within_two_seconds_whoever_of_the_others_is_asked(chromium_path):
     async def scenario():
-        async with asyncio.timeout(90), contextlib.AsyncExitStack() as stack:
+        async with asyncio.timeout(180), contextlib.AsyncExitStack() as stack:
             groups, seeds = [], []
             for name in "abcdefg":
                 joining = stablecast.join(
