@@ -6,7 +6,16 @@ import pytest
 from contrast import contrast
 from report_sample import bars, exchange, two_panels
 
-from stablecast.report.palette import COLOURS, KNOWN, MARKERS, MESSAGES, assign, kind_looks, looks
+from stablecast.report.palette import (
+    COLOURS,
+    KNOWN,
+    MARKERS,
+    MESSAGES,
+    TRANSMISSIONS,
+    assign,
+    kind_looks,
+    looks,
+)
 
 DARK, WHITE = "#1a2026", "#ffffff"
 
@@ -63,3 +72,8 @@ def test_kinds_of_messages_look_the_same_in_every_diagram_and_others_get_another
 
 def test_known_kinds_of_messages_differ_in_print_without_colour():
     assert len({look.dash for look in MESSAGES.values()}) == len(MESSAGES)
+
+
+def test_kinds_of_transmissions_that_come_together_look_different():
+    kinds = ("DATA", "REPAIR", "NAK", "START", "ACK", "INFO", "SENT", "ALIVE", "critical path")
+    assert len({(TRANSMISSIONS[kind].colour, TRANSMISSIONS[kind].dash) for kind in kinds}) == len(kinds)

@@ -94,7 +94,10 @@ MESSAGES = {
     "NULL": Look(GREEN, "circle", "dashdot"),
     "acknowledgement": Look(VERMILLION, "circle", "dash"),
     "lost": Look(GREY, "circle", "dot"),
-    # As traces call them.
+}
+
+# What traces call them. These are more than there are dashes: arrows of a trace have their names beside them.
+TRANSMISSIONS = {
     "DATA": Look(BLUE, "circle"),
     "delivery": Look(BLUE, "circle"),
     "REPAIR": Look(ORANGE, "circle", "dash"),
@@ -123,8 +126,9 @@ def looks(figure: Figure) -> dict[str, Look]:
 
 def kind_looks(diagram: Diagram) -> dict[str, Look]:
     """Return the look of every kind of message in a diagram, in the order of the legend: known ones first."""
-    known = [kind for kind in MESSAGES if kind in diagram.kinds]
-    return assign([*known, *diagram.kinds], MESSAGES)
+    looks_of_kinds = MESSAGES | TRANSMISSIONS
+    known = [kind for kind in looks_of_kinds if kind in diagram.kinds]
+    return assign([*known, *diagram.kinds], looks_of_kinds)
 
 
 def is_marked(series: Series) -> bool:

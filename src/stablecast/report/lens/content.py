@@ -20,7 +20,7 @@ import numpy as np
 from stablecast.causes.segments import HOP
 from stablecast.report.lens.chosen import Answer, Lacking, answer, answers
 from stablecast.report.lens.events import Events, events_of
-from stablecast.report.palette import MESSAGES, Dash, assign
+from stablecast.report.palette import MESSAGES, TRANSMISSIONS, Dash, assign
 from stablecast.words import counted
 
 if TYPE_CHECKING:
@@ -110,8 +110,9 @@ def _is_within(one: Answer, start: int, asked: Asked) -> bool:
 
 
 def _kinds(events: Events) -> list[dict[str, Any]]:
-    known = [name for name in MESSAGES if name in events.kinds]
-    looks = assign([*known, *events.kinds], MESSAGES)
+    kinds = MESSAGES | TRANSMISSIONS
+    known = [name for name in kinds if name in events.kinds]
+    looks = assign([*known, *events.kinds], kinds)
     return [
         {"name": name, "light": looks[name].colour, "dark": _lighter(looks[name].colour)}
         | {"dash": DASHES[looks[name].dash], "carries": name not in ANNOUNCING}
