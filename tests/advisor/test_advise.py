@@ -93,6 +93,17 @@ def test_a_limit_that_nobody_keeps_is_refused_with_the_nearest_and_what_binds(tm
         advise(Question(members=6, goal="p99-ms=20"), crew=Computed(by_protocol), folder=tmp_path)
 
 
+def test_a_steady_protocol_keeps_a_limit_that_cheap_ones_with_a_long_tail_miss(tmp_path):
+    def tailed(given):
+        if given["protocol"] == "vector":
+            return {"p99_ms": 60.0, "bytes_per_s": 5000.0}
+        late = given["seed"] > 1000 and given["seed"] % 6 == 0
+        return {"p99_ms": 300.0 if late else 30.0, "bytes_per_s": 1000.0}
+
+    found = advise(Question(members=6, goal="p99-ms=80"), crew=Computed(tailed), folder=tmp_path)
+    assert found.best.candidate.protocol == "vector"
+
+
 def test_a_group_that_keeps_up_with_no_protocol_is_refused(tmp_path):
     crew = Computed(lambda given: {"completed": False})
     with pytest.raises(Impossible, match="no candidate keeps up"):

@@ -10,7 +10,9 @@ Who drops out
     than ``FAR`` in the mean.  Of the others so many stay as ``PLACES`` says, the best ones (successive
     halving).
 Who gets a second chance
-    Where nobody is left that keeps a limit, the quickest of all, whatever their bytes.
+    Where nobody is left that keeps a limit, the quickest of all and those that were never seen beyond it,
+    whatever their bytes.  If none of these keeps it by as many runs as the race has, those that are nearest
+    to it run on: twelve runs, of which one has a message that was lost, tell little of one run in twenty.
 When it ends
     One is left; or all that are left are within ``ALIKE`` of each other; or the rounds are over; or what
     simulating took is ``Budget.race``.  That is counted in datagrams, not in seconds: the answer is the same
@@ -48,8 +50,10 @@ KEEPS = NormalDist().inv_cdf(0.95)
 SURELY_BEYOND = 1.3
 """Ratio to a limit from which on two runs tell enough."""
 SEEN_ENOUGH = 6
-CHANCES = 8
-"""Candidates that run again where nobody is left that keeps a limit."""
+CHANCES, STEADY = 8, 24
+"""Candidates that run again where nobody is left that keeps a limit: the quickest, and those never beyond."""
+LAST_CHANCES, LAST_RUNS = 4, 48
+"""Of these, candidates that run on if none keeps the limit, and how many runs they have then."""
 FIRST_SEED = 1
 
 Say = Callable[[str, int, int], None]
@@ -133,11 +137,16 @@ def keeps(goal: Goal, results: Sequence[Measured]) -> bool:
     """Tell whether 95 % of a candidate's runs keep the limit, by their mean and deviation."""
     if goal.limit_ms is None:
         return True
+    return _kept_ms(results) <= goal.limit_ms
+
+
+def _kept_ms(results: Sequence[Measured]) -> float:
+    """Return the 99th percentile that 95 % of a candidate's runs keep, by their mean and deviation."""
     times = values(results, "p99_ms")
     if not all(math.isfinite(each) for each in times) or len(times) < 2:
-        return False
+        return math.inf
     logs = [math.log(each) for each in times]
-    return fmean(logs) + KEEPS * stdev(logs) <= math.log(goal.limit_ms)
+    return math.exp(fmean(logs) + KEEPS * stdev(logs))
 
 
 def safely_keeps(goal: Goal, results: Sequence[Measured]) -> bool:
@@ -172,21 +181,38 @@ def race(records: Records, entrants: Sequence[Candidate], budget: Budget) -> lis
     goal = records.question.aimed
     if goal.limit_ms is None or any(keeps(goal, records.of(each)) for each in alive):
         return alive
-    return [*_second_chance(records, entrants), *alive]
+    return [*second_chance(records, entrants), *alive]
 
 
-def _second_chance(records: Records, entrants: Sequence[Candidate]) -> list[Candidate]:
-    """Return who keeps the limit of those with the least times, whatever their bytes: the fewest first.
+def second_chance(records: Records, entrants: Sequence[Candidate]) -> list[Candidate]:
+    """Return who keeps the limit of those that were not looked at for long enough: the fewest bytes first.
 
-    Whoever was dropped for its bytes lost to one that seemed to keep the limit, and does not after all.
+    Whoever was dropped for its bytes lost to one that seemed to keep the limit, and does not after all.  The
+    quickest ones get a chance, and those that were never seen beyond the limit, however slow they are: a
+    steady one keeps a limit that a quick one with a long tail does not.
     """
-    goal, seen = records.question.aimed, max(PLACES)
+    goal = records.question.aimed
+    if goal.limit_ms is None:
+        return []
+    limit_ms = goal.limit_ms
     sound = [each for each in entrants if records.of(each) and is_sound(records.of(each))]
     sound.sort(key=lambda each: (log_mean(values(records.of(each), "p99_ms")), each))
-    quickest = sound[:CHANCES]
-    records.run(((each, seed) for each in quickest for seed in seeds_of(seen)), "the quickest")
-    keeping = [each for each in quickest if keeps(goal, records.of(each)) and is_sound(records.of(each))]
+    within = [each for each in sound if max(values(records.of(each), "p99_ms")) <= limit_ms]
+    left = list(dict.fromkeys([*sound[:CHANCES], *within[:STEADY]]))
+    for count in (SEEN_ENOUGH, max(PLACES)):
+        records.run(((each, seed) for each in left for seed in seeds_of(count)), "those that may keep it")
+        left.sort(key=lambda each: (_kept_ms(records.of(each)), each))
+        left = left[:CHANCES]
+    if not _keeping(records, left):
+        left = left[:LAST_CHANCES]
+        records.run(((each, seed) for each in left for seed in seeds_of(LAST_RUNS)), "the nearest")
+    keeping = _keeping(records, left)
     return sorted(keeping, key=lambda each: (log_mean(values(records.of(each), goal.small)), each))
+
+
+def _keeping(records: Records, those: Sequence[Candidate]) -> list[Candidate]:
+    goal = records.question.aimed
+    return [each for each in those if keeps(goal, records.of(each)) and is_sound(records.of(each))]
 
 
 def _affordable(
