@@ -50,8 +50,8 @@ KEEPS = NormalDist().inv_cdf(0.95)
 SURELY_BEYOND = 1.3
 """Ratio to a limit from which on two runs tell enough."""
 SEEN_ENOUGH = 6
-CHANCES, STEADY = 8, 24
-"""Candidates that run again where nobody is left that keeps a limit: the quickest, and those never beyond."""
+CHANCES = 8
+"""Candidates that run again where nobody is left that keeps a limit."""
 LAST_CHANCES, LAST_RUNS = 4, 48
 """Of these, candidates that run on if none keeps the limit, and how many runs they have then."""
 FIRST_SEED = 1
@@ -188,26 +188,41 @@ def second_chance(records: Records, entrants: Sequence[Candidate]) -> list[Candi
     """Return who keeps the limit of those that were not looked at for long enough: the fewest bytes first.
 
     Whoever was dropped for its bytes lost to one that seemed to keep the limit, and does not after all.  The
-    quickest ones get a chance, and those that were never seen beyond the limit, however slow they are: a
-    steady one keeps a limit that a quick one with a long tail does not.
+    quickest ones get a chance, and of each protocol those that were never seen beyond the limit, the quickest
+    and the cheapest: a steady one keeps a limit that a quick one with a long tail does not.  One of each
+    protocol is returned, since its candidates have their tails in common.
     """
     goal = records.question.aimed
     if goal.limit_ms is None:
         return []
-    limit_ms = goal.limit_ms
     sound = [each for each in entrants if records.of(each) and is_sound(records.of(each))]
     sound.sort(key=lambda each: (log_mean(values(records.of(each), "p99_ms")), each))
-    within = [each for each in sound if max(values(records.of(each), "p99_ms")) <= limit_ms]
-    left = list(dict.fromkeys([*sound[:CHANCES], *within[:STEADY]]))
+    left = list(dict.fromkeys([*sound[:CHANCES], *_of_each_protocol(records, sound, goal.limit_ms)]))
     for count in (SEEN_ENOUGH, max(PLACES)):
         records.run(((each, seed) for each in left for seed in seeds_of(count)), "those that may keep it")
         left.sort(key=lambda each: (_kept_ms(records.of(each)), each))
-        left = left[:CHANCES]
+        left = _keeping(records, left) or left[:CHANCES]
     if not _keeping(records, left):
         left = left[:LAST_CHANCES]
         records.run(((each, seed) for each in left for seed in seeds_of(LAST_RUNS)), "the nearest")
     keeping = _keeping(records, left)
-    return sorted(keeping, key=lambda each: (log_mean(values(records.of(each), goal.small)), each))
+    keeping.sort(key=lambda each: (log_mean(values(records.of(each), goal.small)), each))
+    return list({each.protocol: each for each in reversed(keeping)}.values())[::-1]
+
+
+def _of_each_protocol(
+    records: Records, quickest_first: Sequence[Candidate], limit_ms: float
+) -> list[Candidate]:
+    within: dict[str, list[Candidate]] = {}
+    for each in quickest_first:
+        if max(values(records.of(each), "p99_ms")) <= limit_ms:
+            within.setdefault(each.protocol, []).append(each)
+    small = records.question.aimed.small
+    cheapest = [
+        min(those, key=lambda each: (log_mean(values(records.of(each), small)), each))
+        for those in within.values()
+    ]
+    return [*(those[0] for those in within.values()), *cheapest]
 
 
 def _keeping(records: Records, those: Sequence[Candidate]) -> list[Candidate]:
