@@ -50,7 +50,7 @@ $(READY): $(SIMULATES)
 
 test: ## Lint, then run every test
 	@$(MAKE) -j3 lint warm archive
-	$(BIN)/python -m pytest -n 4 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 --dist loadgroup
 
 # Both beside the checks: what tests compile, and what Java starts from some twenty times.
 # The sources are told to Python here, because pip takes stablecast out and in again meanwhile.
